@@ -24,11 +24,10 @@ from gatepost.directory.entity_api import ChangeEntity
 from gatepost.inbox.event import Answered, Heard, Mailed
 from gatepost.residents.background.function_agent import AgentContext, EventBatch
 from gatepost.residents.runs.api import ListRuns
-from gatepost.residents.tools.decisions import OptionInput
 
 TEAMS = ("root", "shop")
 ROLES = ("system1", "system2", "system3", "system4", "system5")
-MARKETS = [OptionInput(id="europe", label="Europe"), OptionInput(id="asia", label="Asia")]
+MARKETS = [{"id": "europe", "label": "Europe"}, {"id": "asia", "label": "Asia"}]
 
 
 async def operate(batch: EventBatch, me: AgentContext) -> None:

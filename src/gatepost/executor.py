@@ -2,8 +2,8 @@
 Run an operation on a store: check who asks, call the handler, return the answer.
 
 Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. `LocalExecutor`
-runs operations in this process, without event loop or web framework; a gateway uses the same `execute`, `execute_once`
-and `authorize_names`.
+runs operations in this process, without event loop or web framework; a gateway uses the same `execute_once`, and the
+same `execute` and `authorize_names` of `directory/authorization_actions.py`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from gatepost.core.ports import Reader, Store, Transaction
-from gatepost.directory import entity_actions as directory
+from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.operations import access, discovery
@@ -23,10 +23,8 @@ from gatepost.operations.access import Caller
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import check_path, encode_json, refuse_nan
 from gatepost.operations.operation import Kind, Operation, Request, list_operations
-from gatepost.residents import agent_actions as agents
 
 R = TypeVar("R")
-Q = TypeVar("Q", bound=Request[Any])
 
 #: operations whose handler lies in a later room than their request
 _LATER_HANDLERS: Final = {
@@ -57,53 +55,47 @@ def load_handler(operation: Operation) -> None:
         discovery.import_modules("handlers")
 
 
-def execute(tx: Any, request: Request[R], caller: Caller) -> R:
-    """Answer a request in this transaction; raise an error if the caller may not ask."""
-    operation = request.operation
-    return cast("R", operation.handler(tx, authorize_names(tx, request, caller), caller))
+def read_for_preparation(tx: Reader, request: Request[Any], caller: Caller) -> Any:
+    """Return what the preparation of a request needs of the store; an error is what it would end in."""
+    preparation = request.operation.preparation
+    assert preparation is not None
+    try:
+        return preparation.read(tx, request, caller)
+    except GatepostError as error:
+        return error
 
 
-def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str) -> Any:
+def prepare(request: Request[Any], found: Any) -> Any:
+    """
+    Return what the handler of a request needs besides its transaction; outside of any. An error is raised in the place
+    of the handler: a repeat with the same key gets the first answer, whatever has changed since.
+    """
+    preparation = request.operation.preparation
+    assert preparation is not None
+    if isinstance(found, GatepostError):
+        return found
+    try:
+        return preparation.build(request, found)
+    except GatepostError as error:
+        return error
+
+
+def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation
     path = [getattr(request, name) for name in operation.path_fields]
     scope = _hash([operation.route, path, caller.kind, caller.name])  # a database cannot index a path of any length
-    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller)
+    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller, prepared)
 
 
-def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller) -> Any:
-    return msgspec.to_builtins(execute(tx, request, caller))
+def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller, prepared: Any) -> Any:
+    return msgspec.to_builtins(execute(tx, request, caller, prepared))
 
 
 def _hash(value: Any) -> str:
     from hashlib import sha256  # most commands hash nothing, and must start fast
 
     return sha256(msgspec.json.encode(value)).hexdigest()
-
-
-def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
-    """
-    Return the request with the name of the entity in the place of a name or alias that its rule is about. For an entity
-    all others are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
-    The owner of an agent may name it where it only reads.
-    """
-    rule = request.operation.access
-    if not isinstance(rule, access.Owner | access.TriggerKey):
-        return request
-    name = getattr(request, rule.field)
-    if name in (None, caller.name):
-        return request
-    if not caller.is_administrator:
-        entity = directory.find_or_none(tx, name)
-        is_owner = entity is not None and isinstance(rule, access.SelfOrOwner) and entity.owner == caller.name
-        if entity is None or (entity.name != caller.name and not is_owner):
-            raise caller.build_refusal(name)
-        own_name = entity.name
-    elif isinstance(rule, access.Owner):
-        own_name = directory.find(tx, name).name
-    else:
-        own_name = agents.require_agent(directory.find_live(tx, name)).name
-    return request if name == own_name else msgspec.structs.replace(request, **{rule.field: own_name})
 
 
 def build_gateway_error(operation: Operation) -> Unavailable:
@@ -141,10 +133,13 @@ class LocalExecutor:
             return self._send_batched(checked, key)
         if operation.kind is Kind.READ:
             return self._store.read_sync(execute, checked, self._caller)
+        prepared = None
+        if operation.preparation is not None:
+            prepared = prepare(checked, self._store.read_sync(read_for_preparation, checked, self._caller))
         if key is not None:
-            document = self._store.run_sync(execute_once, checked, self._caller, key)
+            document = self._store.run_sync(execute_once, checked, self._caller, key, prepared)
             return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))
-        answer = self._store.run_sync(execute, checked, self._caller)
+        answer = self._store.run_sync(execute, checked, self._caller, prepared)
         if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
             self._store.run_sync(execute, following, self._caller)
         return answer

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from gatepost.mcp.lenient_arguments import load_tools
 from gatepost.mcp.resources import KINDS
 from gatepost.mcp.server import PROMPTS
+from gatepost.operations.operation_tool import load_tools
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 

@@ -27,7 +27,7 @@ from gatepost.errors import Lost
 from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.background.cycle_outcome import CycleDeps
 from gatepost.residents.background.think_cycle import think
-from gatepost.residents.background.toolkit import Toolbox, _build_built_in_tools
+from gatepost.residents.background.toolkit import Toolbox, build_built_in_tools
 from gatepost.residents.model_port import (
     CallDelta,
     ChatRequest,
@@ -211,7 +211,7 @@ async def _run_one_cycle(url: str, case: Case) -> dict[str, Any]:
 def main(url: str) -> None:
     """Cases come as a line of JSON; what becomes of each goes out as a line."""
     cases = [Case(**case) for case in json.loads(sys.stdin.readline())]
-    _build_built_in_tools(frozenset())  # here once, rather than in every child
+    build_built_in_tools(frozenset())  # here once, rather than in every child
     children: dict[int, Case] = {}
     for case in cases:
         if (child := os.fork()) == 0:

@@ -213,15 +213,6 @@ async def test_mail_to_a_peer_goes_to_the_topic_of_both(public_ledger: LedgerOff
     assert office.is_balanced()
 
 
-async def test_mail_to_a_peer_that_is_sent_again_with_its_key_is_sent_once(ledger: LedgerOffice) -> None:
-    peer = create_poster(ledger.network)
-    connection = await open_connection(ledger, peer)
-    first = ledger.send(connection.peer, "once", key="k", priority=Priority.CRITICAL)
-    assert ledger.send(connection.peer, "once", key="k", priority=Priority.CRITICAL).id == first.id
-    await ledger.settle()
-    assert ledger.list_posted_texts(TopicKind.CONNECTION, "ann") == ["once"]
-
-
 async def test_only_who_has_the_connection_can_write_to_a_peer(ledger: LedgerOffice) -> None:
     peer = create_poster(ledger.network)
     connection = await open_connection(ledger, peer)

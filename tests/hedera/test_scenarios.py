@@ -8,6 +8,7 @@ import pytest
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import NotFound
+from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, ItemState, Priority
 from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
@@ -17,6 +18,7 @@ from gatepost.mail.sent_mail import AckRequest, AckState, PostState
 from gatepost.mail.work_item import MAX_ID_LENGTH, WorkItemSpec, WorkType
 from tests.hedera.office import TASK, LedgerOffice
 from tests.hedera.state import Message
+from tests.unit.tool_caller import continue_chain
 
 POSTGRES_BY_NIGHT = True
 
@@ -214,27 +216,14 @@ async def test_mail_that_waited_for_the_ledger_past_its_deadline_is_overdue_and_
     assert hedera.show(sent).ack is AckState.READ
 
 
-@pytest.mark.parametrize("priority", [Priority.HIGH, Priority.NORMAL])
-async def test_mail_that_is_sent_again_with_its_key_is_sent_once(any_office: LedgerOffice, priority: Priority) -> None:
-    office = any_office
-    first = office.send("bob", "once", key="k1", priority=priority)
-    assert office.send("bob", "once", key="k1", priority=priority).id == first.id
-    await office.settle()
-    assert office.send("bob", "once", key="k1", priority=priority).id == first.id
-    await office.settle()
-    office.send("bob", "twice", key="k2", priority=priority)
-    office.send("ann", "mine", sender="bob", key="k1", priority=priority)  # the keys are of the sender
-    await office.settle()
-    assert (office.list_inbox("bob"), office.list_inbox("ann")) == (["once", "twice"], ["mine"])
-    assert office.list_posted_texts(TopicKind.INBOUND, "bob") == ["once", "twice"]
-
-
-async def test_mail_that_is_sent_again_with_another_priority_is_sent_once(office: LedgerOffice) -> None:
-    first = office.send("bob", "once", key="k", priority=Priority.NORMAL)
-    assert office.send("bob", "once", key="k", priority=Priority.HIGH).id == first.id
-    await office.settle()
-    assert office.list_inbox("bob") == ["once"]
-    assert office.list_posted_texts(TopicKind.INBOUND, "bob") == ["once"]
+async def test_mail_that_waits_for_the_ledger_keeps_its_place_in_a_chain(hedera: LedgerOffice) -> None:
+    """When it is delivered, the run that sent it is over."""
+    with continue_chain(hedera.store, "ann", 9):
+        hedera.send("bob", "tea?")
+    assert hedera.list_inbox("bob") == []
+    await hedera.settle()
+    [item] = hedera.store.read_sync(inbox.peek, "bob")
+    assert (item.event.content, item.event.hops) == ("tea?", 9)
 
 
 async def read_file(office: LedgerOffice, reference: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.mcp.lenient_arguments import load_tools
+from gatepost.operations.operation_tool import load_tools
 from tests.access_cases import ENTITY_CREDENTIALS, World, create_credentials, create_owned_objects, read_database
 from tests.gateways import open_gateway
 from tests.mcp.stdio_server import META

@@ -11,7 +11,8 @@ from gatepost.gates.decision_api import AskDecision, OptionSpec
 from gatepost.gates.gate import GateKind
 from gatepost.gates.gate_api import AddGate
 from gatepost.inbox.item_api import DrainInbox, ListInbox
-from gatepost.mcp.lenient_arguments import McpToolSpec, load_tools, parse_wait
+from gatepost.operations.lenient_arguments import parse_wait
+from gatepost.operations.operation_tool import OperationTool, load_tools
 from tests.collected_failures import CollectedFailures
 from tests.mcp.office import Office
 
@@ -32,7 +33,7 @@ def test_every_tool_is_described() -> None:
                 check_description(tool)
 
 
-def check_description(tool: McpToolSpec) -> None:
+def check_description(tool: OperationTool) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
@@ -56,7 +57,7 @@ def check_description(tool: McpToolSpec) -> None:
     assert set(tool.tool.notes) <= set(tool.arguments)
 
 
-def get_tool(name: str) -> McpToolSpec:
+def get_tool(name: str) -> OperationTool:
     return load_tools()[name]
 
 

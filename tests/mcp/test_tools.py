@@ -6,7 +6,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
-from gatepost.mcp.lenient_arguments import load_tools
+from gatepost.operations.operation_tool import load_tools
 from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text
 from tests.mcp.tour import call_every_tool
 

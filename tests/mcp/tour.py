@@ -4,7 +4,7 @@ from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
-from gatepost.mcp.lenient_arguments import load_tools
+from gatepost.operations.operation_tool import load_tools
 from tests.mcp.office import Office, ToolCaller
 
 

@@ -19,7 +19,7 @@ from gatepost.residents.agent_config import (
 from tests.property import texts
 
 _letters = st.sampled_from("abcXYZ019_-")
-names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in agent_config.BUILT_IN_TOOLS)
+names = st.text(_letters, min_size=1, max_size=12).filter(lambda name: name not in agent_config.list_built_in_tools())
 free_texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 secrets = st.builds(
     "{}{}".format, st.sampled_from(["", "Bearer ", "Basic "]), st.text(_letters, min_size=1, max_size=20)
@@ -77,7 +77,7 @@ servers = st.builds(ToolServer, name=names, url=urls, headers=headers) | st.buil
 @st.composite
 def configs(draw: st.DrawFn) -> AgentConfig:
     own_tools = tuple(draw(st.lists(tools(), max_size=3, unique_by=lambda tool: tool.name)))
-    tool_names = st.sampled_from(sorted({*agent_config.BUILT_IN_TOOLS, *(tool.name for tool in own_tools)}))
+    tool_names = st.sampled_from(sorted({*agent_config.list_built_in_tools(), *(tool.name for tool in own_tools)}))
     steps = sorted(draw(st.sets(st.integers(1, 200), max_size=3)))
     return AgentConfig(
         model=draw(model_choices),

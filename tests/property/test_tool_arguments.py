@@ -6,11 +6,13 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid
-from gatepost.mcp.lenient_arguments import WAIT, load_tools, parse_wait
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import encode_json
+from gatepost.operations.lenient_arguments import WAIT, parse_wait
+from gatepost.operations.operation_tool import load_tools
+from gatepost.operations.tool import Door
 
-TOOLS = load_tools()
+TOOLS = {(door, name): tool for door in Door for name, tool in load_tools(door).items()}
 
 SCALARS = (
     st.none()
@@ -35,14 +37,14 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @st.composite
-def draw_calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+def draw_calls(draw: st.DrawFn) -> tuple[tuple[Door, str], dict[str, Any]]:
     name = draw(st.sampled_from(sorted(TOOLS)))
-    names = st.sampled_from([*TOOLS[name].arguments, "other"]) | st.text(max_size=8)
+    names = st.sampled_from([*TOOLS[name].input_schema["properties"], "other"]) | st.text(max_size=8)
     return name, draw(st.dictionaries(names, VALUES, max_size=6))
 
 
 @given(draw_calls())
-def test_arguments_become_a_request_or_a_sentence(call: tuple[str, dict[str, Any]]) -> None:
+def test_arguments_become_a_request_or_a_sentence(call: tuple[tuple[Door, str], dict[str, Any]]) -> None:
     name, arguments = call
     tool = TOOLS[name]
     request = attempt(tool.decode, arguments, "ann")
@@ -54,7 +56,7 @@ def test_arguments_become_a_request_or_a_sentence(call: tuple[str, dict[str, Any
     for field in (*tool.tool.own, *tool.tool.own_by_default):
         assert getattr(request, field) == "ann" or field in tool.tool.own_by_default
     encoded = encode_json(request)
-    assert get_decoder(tool.operation).decode_json(encoded) == request
+    assert get_decoder(request.operation).decode_json(encoded) == request
 
 
 @given(VALUES)

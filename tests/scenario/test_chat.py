@@ -28,7 +28,6 @@ from gatepost.residents.model_port import ChatRequest, ModelReply, Prompt
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.resume_actions import take_run
 from gatepost.residents.runs.run import RunStatus
-from gatepost.residents.tools.decisions import OptionInput
 from gatepost.testing import Kit
 from tests.faults.cycle_process import build_deps
 from tests.gateways import Gateway, StreamFrame
@@ -318,7 +317,7 @@ async def test_the_agent_asks_the_person_answers_and_the_agent_goes_on(tmp_path:
     async def analyst(batch: EventBatch, me: AgentContext) -> None:
         for event in batch:
             if event.type is EventType.CHANNEL:
-                options = [OptionInput(id="yes", label="Ship it"), OptionInput(id="no", label="Not yet")]
+                options = [{"id": "yes", "label": "Ship it"}, {"id": "no", "label": "Not yet"}]
                 await me.use("ask_decision", question="Really?", event=event.id, options=options)
         for answer in batch.of(Answered):
             await me.use("reply", event="cli-husam", text=f"You said: {answer.text}")

@@ -178,6 +178,6 @@ async def test_a_resident_answers_about_an_action(kit: Kit) -> None:
     await agent.run_cycles()
     results = [turn for turn in agent.model.requests[-1].turns if isinstance(turn, CallResult)]
     assert [result.ok for result in results] == [False, True]
-    assert "`text` does not go with the answer 'edit'" in json.loads(results[0].content)["error"]
+    assert "text does not go with the answer 'edit'" in json.loads(results[0].content)["error"]
     [item] = kit.store.read_sync(inbox.page, "ben", type=EventType.DECISION)
     assert (item.event.data["kind"], item.event.data["args"]) == ("edit", {"amount": 90})

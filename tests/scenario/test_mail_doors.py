@@ -11,11 +11,10 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.executor import LocalExecutor
-from gatepost.mcp.lenient_arguments import load_tools
 from gatepost.operations.access import Caller, CallerKind
-from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.operations.operation_tool import load_tools
 from gatepost.residents.runs.run import Run, RunStatus
-from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.residents.tools import ToolContext, call_tool
 from tests.mail_office import Office, open_office
 
 POSTGRES_BY_NIGHT = True
@@ -38,7 +37,6 @@ async def send_by_http(office: Office, fields: Mapping[str, Any]) -> str:
 async def send_by_tool(office: Office, fields: Mapping[str, Any]) -> str:
     """Use the tool of a resident as the analyst."""
     arguments = {"to": "designer", "text": "tea?"} | dict(fields)
-    parsed = tool_schema.parse_arguments(BUILT_IN_TOOLS["send_mail"].function, json.dumps(arguments))
 
     def use(tx: Transaction) -> Any:
         entity = directory.find_live(tx, "analyst")
@@ -55,7 +53,7 @@ async def send_by_tool(office: Office, fields: Mapping[str, Any]) -> str:
             hops=0,
             started_at=tx.now,
         )
-        return call_tool(ToolContext(tx=tx, agent=entity, run=run, call=f"{run.id}/1"), "send_mail", parsed)
+        return call_tool(ToolContext(tx=tx, agent=entity, run=run, call=f"{run.id}/1"), "send_mail", arguments)
 
     event: str = (await office.gateway.store.run(use))["eventId"]
     return event

@@ -3,7 +3,8 @@ The test of the design: a new noun is added by adding files only, and every door
 
 `tests/fixtures/new_noun` has one room: a record, its SQL with a migration for each dialect, verbs, four operations,
 their handlers and four commands. It is copied into a copy of the package. Then another process finds them in HTTP, in
-OpenAPI, in the local executor, on the command line with its help and completion, and in the generated reference.
+OpenAPI, in the local executor, among the tools of models, on the command line with its help and completion, and in the
+generated reference.
 """
 
 import json
@@ -34,8 +35,13 @@ from gatepost.operations.access import Caller, CallerKind
 from gatepost.api import CreateLabel, DeleteLabel, ListLabels, ShowLabel
 from gatepost.app import open_store
 from gatepost.cli.main import run
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError
 from gatepost.executor import LocalExecutor
+from gatepost.operations.operation_tool import load_tools
+from gatepost.operations.tool import Door
+from gatepost.residents.tools import ToolContext, call_tool
 from tests.gateways import build_openapi, open_gateway
 from tools.reference import build_cli_reference
 
@@ -76,12 +82,25 @@ answers["openapi"] = sorted(
 )
 answers["openapi: models"] = sorted(name for name in document["components"]["schemas"] if "Label" in name)
 store = open_store(url)
+
+
+def use_as_resident(tx):
+    analyst = directory.register(tx, directory.EntitySpec(name="analyst", kind=EntityKind.AGENT))
+    return call_tool(ToolContext(tx=tx, agent=analyst, run=None, call="1"), "list_labels", {})
+
+
 admin, agent = LocalExecutor(store), LocalExecutor(store, Caller(CallerKind.ENTITY, "analyst"))
 answers["local: create"] = attempt(admin, CreateLabel(name="later"))
 answers["local: create as an agent"] = attempt(agent, CreateLabel(name="later"))
 answers["local: create with a long name"] = attempt(admin, CreateLabel(name="x" * 51))
 answers["local: list as an agent"] = attempt(agent, ListLabels())
 answers["local: show"] = attempt(admin, ShowLabel(name="later"))
+answers["tools"] = {
+    door: [tool.description, sorted(tool.input_schema["properties"])]
+    for door in Door if (tool := load_tools(door).get("list_labels"))
+}
+answers["tools: mcp"] = load_tools(Door.MCP)["list_labels"].encode(agent.send(ListLabels()))
+answers["tools: resident"] = store.run_sync(use_as_resident)
 answers["local: delete"] = attempt(admin, DeleteLabel(name="later"))
 answers["local: show what is deleted"] = attempt(admin, ShowLabel(name="later"))
 store.close()
@@ -194,6 +213,14 @@ def test_every_door_has_a_noun_that_was_added_by_files_only(answers: dict[str, A
     assert answers["local: show"] == later
     assert answers["local: delete"] is None
     assert answers["local: show what is deleted"] == "not-found: there is no label 'later'"
+
+
+def test_one_declaration_is_a_tool_for_models_over_mcp_and_in_residents(answers: dict[str, Any]) -> None:
+    description = "List the labels, in the order in which they were created."
+    assert answers["tools"] == {"mcp": [description, ["after", "limit"]], "resident": [description, []]}
+    label = {"name": "later", "colour": "grey"}
+    assert answers["tools: mcp"] == {"items": [label]}
+    assert answers["tools: resident"] == {"labels": [label]}
 
 
 def test_a_noun_that_was_added_by_files_only_has_commands(answers: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ GATE_CHANGES: Final = (
         "        case GateKind.CI:\n",
     ),
     Change("gates/gate_commands.py", "command, ci", "command, ci, file"),
-    Change("residents/tools/decisions.py", "timer, event, mail, ci:", "timer, event, mail, ci, file:"),
+    Change("gates/gate_api.py", "timer, event, mail, ci:", "timer, event, mail, ci, file:"),
 )
 GATE_PROGRAM: Final = """
 import asyncio, io, json, sys
@@ -73,8 +73,8 @@ from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid
 from gatepost.executor import LocalExecutor
 from gatepost.gates.condition_check_background import CommandOptions, check_gates
-from gatepost.residents.background import tool_arguments
-from gatepost.residents.tools.decisions import set_gate
+from gatepost.operations.operation_tool import load_tools
+from gatepost.operations.tool import Door
 from gatepost.testing import Kit
 
 url, awaited = sys.argv[1], Path(sys.argv[2])
@@ -100,7 +100,7 @@ with redirect_stdout(out), redirect_stderr(io.StringIO()) as err:
     answers["listed"] = run(["gate", "list", "--kind", "file", "--json"])
 print(err.getvalue(), file=sys.stderr)
 answers["kinds"] = [gate["kind"] for gate in json.loads(out.buffer.getvalue().decode().partition("\\n")[2])]
-answers["tool"] = "file" in json.dumps(tool_arguments.build_spec("set_gate", set_gate).schema)
+answers["tool"] = "file" in json.dumps(load_tools(Door.RESIDENT)["set_gate"].input_schema)
 print(json.dumps(answers))
 """
 TRANSPORT_CHANGES: Final = (
@@ -126,7 +126,7 @@ TRANSPORT_PROGRAM: Final = """
 import asyncio, json, sys
 
 from gatepost import app, settings
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.errors import Unavailable
 
 configuration = settings.load()
@@ -136,8 +136,9 @@ answers = {}
 async def signal():
     arrived = asyncio.Event()
     receiver, sender = app.build_transport(configuration), app.build_transport(configuration)
-    async with receiver.listen(lambda message: arrived.set() if message == Signal("ann", "event") else None):
-        sender.send([Signal("ann", "event")])
+    signal = Signal(Topic("inbox", "ann"), "event")
+    async with receiver.listen(lambda message: arrived.set() if message == signal else None):
+        sender.send([signal])
         await arrived.wait()
         answers["name"] = receiver.name
 

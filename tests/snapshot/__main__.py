@@ -1,6 +1,6 @@
 """
-Write the snapshot of all operations and commands anew, or only some files of it. `git diff` then shows what is answered
-otherwise than before.
+Write the snapshot of all operations, commands and tools anew, or only some files of it. `git diff` then shows what is
+answered otherwise than before.
 
     python -m tests.snapshot
     python -m tests.snapshot tests/snapshot/operations/gates.txt

@@ -7,13 +7,18 @@ from typing import Final
 
 from tests.snapshot.commands import answer_commands
 from tests.snapshot.requests import answer_requests
+from tests.snapshot.tools import list_tools
 from tests.snapshot.transcript import Step, parse, render
 from tests.snapshot.walks import walk_callers, walk_wrong_input
 
 FOLDER: Final = Path(__file__).parent
 WRONG_INPUT: Final = FOLDER / "wrong_input.txt"
 #: the files that are made from what operations declare
-_WALKS: Final = {WRONG_INPUT: walk_wrong_input, FOLDER / "callers.txt": walk_callers}
+_WALKS: Final = {
+    WRONG_INPUT: walk_wrong_input,
+    FOLDER / "callers.txt": walk_callers,
+    FOLDER / "tools.txt": list_tools,
+}
 
 
 def list_files() -> list[Path]:

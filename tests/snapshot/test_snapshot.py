@@ -1,6 +1,7 @@
 """
-Every operation and every command answers as the files beside this one say. They are a snapshot: they say nothing about
-how it should be, but a change of any answer is seen in a diff. `transcript.py` explains their form, and
+Every operation and every command answers, and every tool is described to a model, as the files beside this one say.
+They are a snapshot: they say nothing about how it should be, but a change of any answer is seen in a diff.
+`transcript.py` explains their form, and
 
     .venv/bin/python -m tests.snapshot
 

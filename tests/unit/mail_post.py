@@ -21,11 +21,9 @@ class Post:
         self.ctx = ctx
         self.store = ctx.store
 
-    def send(
-        self, to: str | None = "bob", text: str = "tea?", *, sender: str = "ann", key: str | None = None, **fields: Any
-    ) -> Mail:
+    def send(self, to: str | None = "bob", text: str = "tea?", *, sender: str = "ann", **fields: Any) -> Mail:
         spec = MailSpec(**{"to": to, "payload": {"text": text}} | fields)
-        return self.ctx.store.run_sync(mail.send, spec, sender=sender, key=key)
+        return self.ctx.store.run_sync(mail.send, spec, sender=sender)
 
     def show(self, sent: Mail) -> Mail:
         return self.ctx.store.read_sync(mail.show, sent.id)

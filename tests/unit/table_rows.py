@@ -4,7 +4,15 @@ from typing import Any
 
 #: ids are "x", names "ann", numbers 1
 ROWS: dict[str, dict[str, Any]] = {
-    "entities": {"number": 1, "name": "ann", "kind": "agent", "display": "Ann", "team": "x", "created_at": 1},
+    "entities": {
+        "number": 1,
+        "name": "ann",
+        "kind": "agent",
+        "display": "Ann",
+        "display_key": "x",
+        "team": "x",
+        "created_at": 1,
+    },
     "names": {"name": "ann", "entity": 1, "is_alias": False},
     "inboxes": {"recipient": 1, "fence": 0, "cursor": 0},
     "events": {

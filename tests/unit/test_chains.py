@@ -27,6 +27,7 @@ from tests.faults.cycle_process import build_deps
 from tests.plan_specs import parse_spec
 from tests.scripted_agent import CallbackModel, build_call, build_final_reply
 from tests.unit.conftest import StoreContext
+from tests.unit.tool_caller import continue_chain
 
 LIMIT = Limits().hops
 
@@ -35,7 +36,9 @@ def set_plan(
     ctx: StoreContext, owner: str | None = "ann", *, by: str | None = None, hops: int = 0, **fields: str
 ) -> Plan:
     spec = parse_spec({"name": "go on"} | fields if "id" not in fields else fields)
-    return ctx.store.run_sync(plans.set_plan, owner, spec, by=by, hops=hops)
+    actor = by or (owner if hops else None)
+    with continue_chain(ctx.store, actor or "", hops):
+        return ctx.store.run_sync(plans.set_plan, owner, spec, by=actor)
 
 
 def fire_plans(ctx: StoreContext, owner: str = "ann") -> list[Item]:
@@ -125,7 +128,6 @@ class TestGuests:
     def test_what_a_guest_plans_goes_on_with_its_chain(self, ctx: StoreContext) -> None:
         push_with_hops(ctx, 6)
         assert set_plan(ctx, by="ann", runAfter="1 minute").hops == 7
-        assert set_plan(ctx, by="ann", hops=2, runAfter="1 minute").hops == 7
         assert set_plan(ctx, by="bob", runAfter="1 minute").hops == 0
         assert set_plan(ctx, "bob", by="ann", runAfter="1 minute").hops == 7
 
@@ -176,7 +178,9 @@ class TestResidents:
 class TestGates:
     def create_gate(self, ctx: StoreContext, by: str | None = None, hops: int = 0, **fields: Any) -> Gate:
         spec = GateSpec(**{"name": "Sign-off", "owner": "ann"} | fields)
-        return ctx.store.run_sync(gates.add, spec, by=by, hops=hops)
+        actor = by or ("ann" if hops else None)
+        with continue_chain(ctx.store, actor or "", hops):
+            return ctx.store.run_sync(gates.add, spec, by=actor)
 
     def end_due_and_list_hops(self, ctx: StoreContext, type: EventType = EventType.GATE) -> list[int]:
         """The chains that ann is told of by what has ended."""
@@ -188,7 +192,8 @@ class TestGates:
     def test_the_longer_chain_counts(self, ctx: StoreContext, plan_hops: int, resolve_hops: int, expected: int) -> None:
         gate = self.create_gate(ctx, kind=GateKind.HUMAN, awaits="bob")
         set_plan(ctx, onGate=gate.id, hops=plan_hops)
-        ctx.store.run_sync(gates.resolve, gate.id, by="bob", hops=resolve_hops)
+        with continue_chain(ctx.store, "bob", resolve_hops):
+            ctx.store.run_sync(gates.resolve, gate.id, by="bob")
         assert list_hops(ctx) == [expected]
 
     def test_a_guest_who_resolves_one_goes_on_with_its_chain(self, ctx: StoreContext) -> None:
@@ -200,9 +205,11 @@ class TestGates:
 
     def test_so_does_whoever_answers_a_decision(self, ctx: StoreContext) -> None:
         question = Question(question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("bob",))
-        decision = ctx.store.run_sync(decisions.ask, question, by="ann", hops=2)
+        with continue_chain(ctx.store, "ann", 2):
+            decision = ctx.store.run_sync(decisions.ask, question, by="ann")
         set_plan(ctx, onGate=decision.gate, hops=2)
-        ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="yes"), by="bob", hops=4)
+        with continue_chain(ctx.store, "bob", 4):
+            ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="yes"), by="bob")
         assert list_hops(ctx) == [4]
 
     def test_a_timer_goes_on_with_the_chain_in_which_it_was_made(self, ctx: StoreContext) -> None:
@@ -244,7 +251,8 @@ class TestGates:
         question = Question(
             question="Ship it?", options=(option,), respondents=("husam",), default="yes", within=MINUTE
         )
-        decision = ctx.store.run_sync(decisions.ask, question, by="ann", hops=4)
+        with continue_chain(ctx.store, "ann", 4):
+            decision = ctx.store.run_sync(decisions.ask, question, by="ann")
         set_plan(ctx, onGate=decision.gate)
         ctx.clock.advance(MINUTE)
         assert (self.end_due_and_list_hops(ctx, EventType.DECISION), list_hops(ctx)) == ([4], [4])
@@ -266,7 +274,8 @@ class TestAlerts:
             gates.add, GateSpec(name="g", owner="ann", kind=GateKind.HUMAN, awaits="bob"), by="ann"
         )
         set_plan(ctx, onGate=gate.id, hops=LIMIT + 1)
-        ctx.store.run_sync(gates.withdraw, gate.id, by="ann", hops=3)
+        with continue_chain(ctx.store, "ann", 3):
+            ctx.store.run_sync(gates.withdraw, gate.id, by="ann")
         [alert] = self.list_alerts(ctx)
         assert (alert.event.hops, alert.event.wakes) == (LIMIT + 1, False)
         [admin_alert] = self.list_alerts(ctx, "admin")
@@ -275,7 +284,8 @@ class TestAlerts:
     def test_a_gate_that_nobody_can_look_at(self, ctx: StoreContext) -> None:
         ctx.set_limits(allowed_repositories=["me/repo"])
         spec = GateSpec(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
-        gate = ctx.store.run_sync(gates.add, spec, by="ann", hops=5)
+        with continue_chain(ctx.store, "ann", 5):
+            gate = ctx.store.run_sync(gates.add, spec, by="ann")
         ctx.store.run_sync(gates.record_check, gate.id, CheckFailed("gh is not there"), retry_in=MINUTE)
         assert [alert.event.hops for alert in self.list_alerts(ctx)] == [5]
 
@@ -300,9 +310,11 @@ def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(ct
     question = Question(
         question="Ship it?", options=(Option(id="yes", label="Yes"),), respondents=("husam",), default="yes"
     )
-    decision = ctx.store.run_sync(decisions.ask, replace(question, within=60 * MINUTE), by="ann", hops=2)
+    with continue_chain(ctx.store, "ann", 2):
+        decision = ctx.store.run_sync(decisions.ask, replace(question, within=60 * MINUTE), by="ann")
     ctx.clock.advance("30 minutes")
-    ctx.store.run_sync(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann", hops=9)
+    with continue_chain(ctx.store, "ann", 9):
+        ctx.store.run_sync(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann")
     ctx.clock.advance("1 minute")
     while ctx.store.run_sync(deadlines.end_due):
         pass

@@ -5,12 +5,15 @@ import pytest
 from gatepost.core.times import DAY, HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError, Late, NotFound, Refused
+from gatepost.executor import LocalExecutor
 from gatepost.gates import decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import DecisionOutcome, DecisionStatus
 from gatepost.gates.gate import Ending
+from gatepost.gates.gate_api import GateStatus, ResolveGate
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.inbox.event_rendering import render_event
+from gatepost.operations.access import Caller, CallerKind
 from gatepost.worker import retention_actions as retention
 from tests.unit.conftest import StoreContext
 from tests.unit.decision_calls import (
@@ -172,6 +175,15 @@ class TestEnding:
         while ctx.store.run_sync(retention.reap):
             pass
         assert show_decision(ctx, decision) == closed_decision
+
+
+def test_who_withdraws_its_gate_withdraws_the_decision(ctx: StoreContext) -> None:
+    decision = ask_decision(ctx)
+    request = ResolveGate(id=decision.gate, withdraw=True, reason="too late")
+    with pytest.raises(NotFound, match="there is no gate"):
+        LocalExecutor(ctx.store, Caller(CallerKind.ENTITY, "husam")).send(request)
+    gate = LocalExecutor(ctx.store, Caller(CallerKind.ENTITY, "ann")).send(request)
+    assert (gate.status, show_decision(ctx, decision).status) == (GateStatus.WITHDRAWN, DecisionStatus.WITHDRAWN)
 
 
 class TestRevising:

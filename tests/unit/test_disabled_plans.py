@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, HOUR, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, NotFound, Refused
@@ -17,6 +17,7 @@ from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.reports import fire_list_handlers as fires
 from tests.plan_specs import parse_spec
 from tests.unit.conftest import StoreContext
+from tests.unit.tool_caller import continue_chain
 
 #: what FakeClock begins with
 MORNING = parse_instant("2026-02-18T09:00:00Z")
@@ -25,7 +26,8 @@ SCHEDULES = ({"cron": "0 12 * * *"}, {"runAfter": "3 hours"}, {"scheduledAt": "2
 
 def set_plan(ctx: StoreContext, owner: str | None = "ann", hops: int = 0, **fields: Any) -> Plan:
     spec = parse_spec({"name": "Report", "instruction": "Post it"} | fields if "id" not in fields else fields)
-    return ctx.store.run_sync(plans.set_plan, owner, spec, hops=hops)
+    with continue_chain(ctx.store, owner or "", hops):
+        return ctx.store.run_sync(plans.set_plan, owner, spec, by=owner if hops else None)
 
 
 def disable(ctx: StoreContext, plan: Plan) -> Plan:
@@ -85,7 +87,7 @@ class TestDisabling:
         for change in (disable, enable):
             ctx.signal_sink.clear()
             change(ctx, plan)
-            assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+            assert ctx.signal_sink.clear() == [Signal(Topic("plan", plan.id), "set", wakes=False)]
 
     def test_only_its_owner_and_the_administrator_can(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="1 hour")

@@ -9,7 +9,7 @@ import pytest
 
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.core.times import MAX_INSTANT
-from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory import entity_actions as directory, entity_rows as entities, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid, NotFound
@@ -33,6 +33,7 @@ from tests.exports import (
 DEEP = "[" * 200 + "]" * 200
 DEEPER = "[" * 100_000
 MAIL_DATA = '{"message_type":"fyi","subject":null,"payload":{},"context":null,"priority":3}'
+NOTE_DATA = '{"type":"task.note","from_agent":"ann","note":"x","priority":3}'
 CONFIG_WITH_SECRET = '{"mcp":{"servers":[{"name":"files","command":["npx"],"env":{"NODE_OPTIONS":"-r evil"}}]}}'
 
 
@@ -190,11 +191,15 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("outgoing", {"kind": "mail", "data": MAIL_DATA, "thread": None}, "mail needs a recipient and a thread"),
     (
         "outgoing",
-        {"kind": "note", "data": '{"note":"x","priority":3}', "ref_type": None},
+        {"kind": "note", "data": NOTE_DATA, "ref_type": None},
         "a note or an event needs a work item",
     ),
-    ("outgoing", {"kind": "note", "data": '{"note":"x","priority":9}'}, "its columns do not fit each other"),
-    ("outgoing", {"kind": "event", "data": '{"type":"task.blocked"}'}, "its columns do not fit each other"),
+    ("outgoing", {"kind": "note", "data": NOTE_DATA.replace("3", "9")}, "its columns do not fit each other"),
+    (
+        "outgoing",
+        {"kind": "event", "data": '{"type":"task.blocked","from_agent":"ann"}'},
+        "its columns do not fit each other",
+    ),
     *(
         ("topics", {"kind": kind, "entity": None}, "this kind of topic belongs to an entity")
         for kind in ("inbound", "outbound", "connection")
@@ -256,7 +261,7 @@ class TestValues:
         """Each check refuses a value above, and takes one of a well-filled store."""
         rows = [json.loads(line) for line in lines[1:-1]]
         filled = {(document["table"], column) for document in rows for column in document["row"]}
-        checked = {*row_checks._CHECKS}
+        checked = {tuple(column.split(".")) for column in row_checks._CHECKS}
         assert checked <= filled
         assert checked <= {(table, column) for table, column, _ in REFUSED_VALUES}
         assert {row["kind"] for row in select_rows(rows, "steps")} == {"prompt", "reply", "result"}
@@ -443,3 +448,11 @@ def test_a_text_that_is_too_long_for_an_index_names_its_line(empty_postgres_url:
 
 def select_rows(documents: Sequence[dict[str, Any]], table: str) -> list[dict[str, Any]]:
     return [document["row"] for document in documents if document["table"] == table]
+
+
+def test_how_an_entity_is_looked_up_is_not_taken_from_the_file(lines: Sequence[bytes]) -> None:
+    changed = change_row(lines, "entities", display="M\u00e1laga", display_key="nobody")
+    with Kit() as kit:
+        import_lines(kit.store, changed)
+        assert kit.store.read_sync(entities.is_shown, "M\u00c1LAGA")
+        assert not kit.store.read_sync(entities.is_shown, "nobody")

@@ -25,9 +25,9 @@ def race(empty_postgres_url: str) -> Iterator[Race]:
             yield race
 
 
-def send(race: Race, to: str = "team:red", *, key: str | None = None, ack: AckRequest = AckRequest.REQUIRED) -> Mail:
+def send(race: Race, to: str = "team:red", *, ack: AckRequest = AckRequest.REQUIRED) -> Mail:
     spec = MailSpec(to=to, payload="tea?", ack=ack)
-    return race.store.run_sync(mail.send, spec, sender="ann", key=key)
+    return race.store.run_sync(mail.send, spec, sender="ann")
 
 
 def list_notices(race: Race, name: str = "ann") -> list[str]:
@@ -106,18 +106,6 @@ def test_mail_that_becomes_overdue_while_it_is_read(race: Race) -> None:
         "your mail to bob was read by bob",
     ]
     assert race.store.read_sync(mail.show, sent.id).ack is AckState.READ
-
-
-@pytest.mark.parametrize("before", ["inbox/items/insert", "mail/outgoing/insert", None])
-def test_the_same_key_at_once_is_one_mail(race: Race, before: str | None) -> None:
-    spec = MailSpec(to="team:red", payload="tea?")
-    with race.pause_midway(mail.send, spec, sender="ann", key="k", before=before) as first_future:
-        second_future = race.start_blocked(mail.send, spec, sender="ann", key="k")
-    first, second = first_future.result(LAST_RESORT), second_future.result(LAST_RESORT)
-    assert first.id == second.id
-    assert race.list_waiting("bob") == race.list_waiting("cem") == ["tea?"]
-    assert len(race.store.read_sync(mail.page_sent, "ann", thread=None, ref=None, before=None, limit=10)) == 1
-    assert race.is_consistent()
 
 
 def test_states_are_kept_by_two_reapers_at_once(race: Race) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from gatepost.errors import Invalid, NotFound, Refused, UnknownAddress
 from gatepost.inbox import claim_actions as inbox
@@ -40,12 +39,6 @@ class TestWriting:
         result = ann.use("send_mail", to="team:red", text="All of you")
         assert result["recipients"] == ["bob", "eve"]
         assert ctx.list_waiting("ann") == []
-
-    def test_the_same_call_sends_once_and_another_again(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        calls = ("run_1/2.0", "run_1/2.0", "run_1/2.1")
-        mails = [ann.use("send_mail", call=call, to="bob", text="tea?")["mailId"] for call in calls]
-        assert ctx.list_waiting("bob") == ["tea?"] * 2
-        assert mails[0] == mails[1] != mails[2]
 
     def test_nobody_writes_to_themselves_or_to_nobody(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ctx.register("carl", aliases=["c-1"])
@@ -117,8 +110,8 @@ class TestWriting:
         with pytest.raises(NotFound):
             ToolCaller(ctx, "eve").use("reply", event=sent["eventId"], text="not mine")
 
-    def test_a_chain_that_is_too_long_does_not_wake(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ann.run = replace(ann.run, hops=16)
+    def test_a_chain_that_is_too_long_does_not_wake(self, ctx: StoreContext) -> None:
+        ann = ToolCaller(ctx, hops=16)
         ann.use("send_mail", to="bob", text="and again")
         [item] = ctx.store.read_sync(inbox.peek, "bob")
         assert not item.event.wakes

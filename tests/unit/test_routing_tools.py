@@ -15,7 +15,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused
 from gatepost.inbox import claim_actions as inbox
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
-from gatepost.residents.tools import BUILT_IN_TOOLS, list_tools
+from gatepost.residents.tools import list_tools, load_tools
 from tests.unit.conftest import StoreContext
 from tests.unit.tool_caller import ToolCaller
 
@@ -54,7 +54,7 @@ def keep_message(ctx: StoreContext) -> None:
 
 def test_only_agents_with_the_skill_have_them() -> None:
     assert {*list_tools(["routing"])} - {*list_tools(())} == ROUTING_TOOLS
-    assert {*list_tools(["routing"])} == {*BUILT_IN_TOOLS}
+    assert {*list_tools(["routing"])} == {*load_tools()}
 
 
 class TestRoutes:
@@ -88,7 +88,7 @@ def test_a_message_that_nobody_got_is_read_and_replayed(ann: ToolCaller, ctx: St
     keep_message(ctx)
     [letter] = ann.use("list_dead_letters")["deadLetters"]
     assert (letter["trigger"], letter["content"], letter["reason"]) == ("shop", "opened", "no_route")
-    assert letter["payload"] == '{"repository":"shop"}'
+    assert letter["payload"] == {"repository": "shop"}
     ann.use("create_route", name="shop", targets=["bob"], filters={"payload.repository": "shop"})
     assert ann.use("replay_dead_letter", id=letter["id"])["targets"] == ["bob"]
     assert ann.use("list_dead_letters")["deadLetters"] == []

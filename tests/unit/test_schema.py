@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from gatepost.directory import entity_rows as entities
 from gatepost.errors import Unavailable
 from gatepost.stores import statements
 from gatepost.testing import Kit
@@ -117,6 +118,32 @@ def normalize_sql(text: str) -> str:
     """Return a statement on one line, without comments and quotes."""
     text = re.sub(r"--[^\n]*", "", text).replace('"', "")
     return re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
+
+
+def test_entities_of_an_older_store_are_found_by_how_they_are_shown(
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, _ = urls
+    names = {"Ana": "ana", "\uff28USAM": "husam", "Gro\u00df": "gross", "GRO\u1e9e": "gross", "\ufb01n": "fin"}
+    values = ", ".join(f"({place}, 'x{place}', 'human', '{name}', 1)" for place, name in enumerate(names, 1))
+    text = f"INSERT INTO entities (number, name, kind, display, created_at) VALUES {values}"
+    with monkeypatch.context() as patch, Kit(url) as kit:
+        patch.setattr(statements, "find_newest_version", lambda _: 15)
+        kit.open().migrate()
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+            database.execute(text)
+            database.commit()
+    else:
+        with psycopg.connect(url) as connection:
+            connection.execute(text.encode())
+    with Kit(url) as kit:
+        store = kit.open()
+        store.migrate()
+        shown = [name for name in names.values() if store.read_sync(entities.is_shown, name)]
+        is_other_shown = store.read_sync(entities.is_shown, "an")
+    assert shown == list(names.values())
+    assert not is_other_shown
 
 
 def test_processes_may_migrate_at_once(urls: tuple[str, str]) -> None:

@@ -5,7 +5,7 @@ from msgspec import to_builtins
 
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -17,6 +17,7 @@ from gatepost.spaces import actions as spaces, id_and_title as rules
 from gatepost.spaces.api import MessageView
 from gatepost.spaces.commands import _build_line
 from gatepost.testing import Kit
+from tests.unit.tool_caller import continue_chain
 
 PEOPLE = ("admin", "husam", "ana")
 AGENTS = ("designer", "developer", "analyst")
@@ -169,17 +170,17 @@ class TestPosting:
             "analyst": 1,
         }
         assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
-        signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
+        signals = [(signal.topic.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
         message = store.run_sync(
-            spaces.post, "alpha", sender="husam", content="Hello", data={"n": 1}, hops=2, trust=Trust.OWNER
+            spaces.post, "alpha", sender="husam", content="Hello", data={"n": 1}, trust=Trust.OWNER
         )
         [item] = store.read_sync(inbox.peek, "analyst")
         event = item.event
         assert (event.type, event.source, event.dedup_key) == (EventType.SPACE_MESSAGE, "alpha", f"msg:{message.id}")
-        assert (event.hops, event.trust) == (2, Trust.OWNER)
+        assert (event.hops, event.trust) == (0, Trust.OWNER)
         document = to_builtins(EventView.of(item))
         assert document["data"] == {
             "spaceId": "alpha",
@@ -202,8 +203,11 @@ class TestPosting:
         )
 
     def test_a_chain_that_is_too_long_does_not_wake(self, kit: Kit, store: Store) -> None:
-        store.run_sync(spaces.post, "alpha", sender="designer", content="again", hops=17)
-        assert {signal.recipient: signal.wakes for signal in kit.signal_sink.clear()} == {
+        with continue_chain(store, "designer", 17):
+            kit.signal_sink.clear()
+            store.run_sync(spaces.post, "alpha", sender="designer", content="again")
+            signals = kit.signal_sink.clear()
+        assert {signal.topic.recipient: signal.wakes for signal in signals} == {
             "developer": False,
             "analyst": False,
             "admin": True,
@@ -340,7 +344,7 @@ class TestChanging:
         store.run_sync(spaces.rename, "alpha", "Beta")
         store.run_sync(spaces.archive, "alpha")
         assert kit.signal_sink.clear() == [
-            Signal("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")
+            Signal(Topic("space", "alpha"), cause) for cause in ("join", "leave", "rename", "archive")
         ]
 
 

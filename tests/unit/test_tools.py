@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, TooLarge
+from gatepost.gates import gate_actions as gates
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import MAX_HOPS, EventType, Priority
 from gatepost.plans import actions as plans
@@ -17,7 +18,7 @@ from gatepost.residents import (
     goals_and_memories,
 )
 from gatepost.residents.goals_and_memories import GoalSpec
-from gatepost.residents.tools import BUILT_IN_TOOLS
+from gatepost.residents.tools import load_tools
 from gatepost.residents.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.spaces import actions as spaces
 from tests.collected_failures import check_cases
@@ -36,7 +37,7 @@ def ann(ctx: StoreContext) -> ToolCaller:
 
 
 def test_the_configuration_keeps_the_names_of_all_of_them() -> None:
-    assert set(BUILT_IN_TOOLS) <= agent_config.BUILT_IN_TOOLS
+    assert set(load_tools()) == agent_config.list_built_in_tools()
 
 
 class TestSpaces:
@@ -195,7 +196,7 @@ class TestInbox:
 
     def test_skipping_does_nothing_by_itself(self, ann: ToolCaller, ctx: StoreContext) -> None:
         assert ann.use("skip", reason="not for me")["success"] is True
-        assert not BUILT_IN_TOOLS["skip"].has_effect
+        assert not load_tools()["skip"].has_effect
 
 
 class TestMemories:
@@ -367,14 +368,26 @@ class TestPlans:
                 ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 day"}] * count)
 
 
+def test_an_agent_has_few_pending_gates_and_decisions(ann: ToolCaller, ctx: StoreContext) -> None:
+    for number in range(25):
+        ann.use("set_gate", name=f"gate {number}", awaits="bob")
+        ann.use("ask_decision", question=f"question {number}", of=["bob"])
+    for tool, arguments in (("set_gate", {"name": "x", "awaits": "bob"}), ("ask_decision", {"question": "x"})):
+        with pytest.raises(Invalid, match="you have 50 gates and decisions already"):
+            ann.use(tool, **arguments)
+    [gate, *_] = ctx.store.read_sync(gates.page, owner="ann", pending=True, limit=1)
+    assert ann.use("resolve_gate", gateId=gate.id, withdraw=True)["status"] == "withdrawn"
+    ann.use("set_gate", name="x", awaits="bob")
+
+
 def test_arguments_that_are_too_large_are_refused(ann: ToolCaller) -> None:
     for tool, arguments in (("send_message", {"text": "x" * 1_000_000}), ("get_memories", {"keys": ["x" * 1_000_000]})):
         with pytest.raises(TooLarge):
             ann.use(tool, **arguments)
 
 
-def test_however_long_a_chain_is_one_can_speak(ann: ToolCaller, ctx: StoreContext) -> None:
-    ann.run = replace(ann.run, hops=MAX_HOPS)
+def test_however_long_a_chain_is_one_can_speak(ctx: StoreContext) -> None:
+    ann = ToolCaller(ctx, hops=MAX_HOPS)
     ann.use("send_mail", to="husam", text="Help")
     [plan] = ann.use("set_plans", plans=[{"name": "x", "runAfter": "1 minute"}])["ids"]
     assert (

@@ -26,7 +26,7 @@ from gatepost.channels.provider import Button
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.text import has_visible_text
+from gatepost.core.text import fold_text, has_visible_text
 from gatepost.core.times import HOUR, Duration
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
@@ -47,8 +47,6 @@ _HINT: Final = "`gatepost channel pair` lists the requests"
 _MAX_DISPLAY_LENGTH: Final = 200
 #: persons that one user of a channel can have become: one for each bot
 _MAX_NAMESAKES: Final = 100
-#: entities that are compared with a new person at a time
-_PAGE_SIZE: Final = 1_000
 _CODE: Final = re.compile(rf"\b[{CODE_ALPHABET}]{{{CODE_LENGTH}}}\b")
 #: what is in the id of a user on some channels, and cannot be in a name
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -222,23 +220,10 @@ def _build_display(tx: Reader, own_name: str, name: str) -> str:
     """
     if not has_visible_text(own_name):
         return name
-    if _fold(own_name) == name and not _is_display_taken(tx, name):
+    if fold_text(own_name) == name and not entities.is_shown(tx, name):
         return own_name
     suffix = f" ({name})"
     return own_name[: _MAX_DISPLAY_LENGTH - len(suffix)].rstrip() + suffix
-
-
-def _is_display_taken(tx: Reader, folded_display: str) -> bool:
-    after = 0
-    while page := entities.list_page(tx, kind=None, team=None, include_retired=True, after=after, limit=_PAGE_SIZE):
-        if any(_fold(entity.display) == folded_display for entity in page):
-            return True
-        after = page[-1].number
-    return False
-
-
-def _fold(display: str) -> str:
-    return unicodedata.normalize("NFKC", display).casefold()
 
 
 def _clean_display(display: str) -> str:

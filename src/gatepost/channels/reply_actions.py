@@ -53,28 +53,28 @@ class Reply(Struct, frozen=True):
     id: str
 
 
-def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int = 0) -> Reply:
+def reply(tx: Transaction, event: str, text: str, *, by: str | Entity) -> Reply:
     """Reply to an event that the author has received; the session of a prompt stands for the last prompt in it."""
     author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the reply is empty", hint="give it a text")
     event = find_event_id(tx, event, author)
     if mail.find_known_mail(tx, event, author) is not None:
-        return _reply_by_mail(tx, event, text, author, hops)
+        return _reply_by_mail(tx, event, text, author)
     origin = mail.find_readable_event(tx, event, author)
     match origin.type:
         case EventType.CHANNEL if origin.route is not None:
             _check_received(origin, author)
             return Reply("channel", reply_on_route(tx, origin, text, author))
         case EventType.MAIL if origin.sender is not None:
-            return _reply_by_mail(tx, event, text, author, hops)
+            return _reply_by_mail(tx, event, text, author)
         case EventType.SPACE_MESSAGE:
             body = parse_body(origin)
             assert isinstance(body, Posted)
-            return Reply("message", spaces.post(tx, body.space, sender=author, content=text, hops=hops).id)
+            return Reply("message", spaces.post(tx, body.space, sender=author, content=text).id)
         case EventType.NOTE if origin.ref is not None and origin.sender is not None:
             notify = () if origin.sender.name == author.name else (origin.sender.name,)
-            note = work.post_note(tx, origin.ref, text, by=author, notify=notify, priority=origin.priority, hops=hops)
+            note = work.post_note(tx, origin.ref, text, by=author, notify=notify, priority=origin.priority)
             return Reply("note", note.id)
         case _:
             if origin.route is not None:
@@ -82,9 +82,9 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, hops: int
             raise _build_refusal(origin)
 
 
-def _reply_by_mail(tx: Transaction, event: str, text: str, author: Entity, hops: int) -> Reply:
+def _reply_by_mail(tx: Transaction, event: str, text: str, author: Entity) -> Reply:
     spec = MailSpec(payload={"text": text}, reply_to=event)
-    return Reply("mail", mail.send(tx, spec, sender=author, hops=hops).id)
+    return Reply("mail", mail.send(tx, spec, sender=author).id)
 
 
 def _check_received(event: Event, author: Entity) -> None:
@@ -185,13 +185,13 @@ def find_conversation(tx: Reader, event: str, author: str) -> Conversation | Non
     return Conversation(origin.route.channel, origin.route.session, session.person)
 
 
-def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: str | None, hops: int = 0) -> Decision:
+def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: str | None) -> Decision:
     """
     Ask a decision. With an event that the asker has received, it is asked of the person who wrote the event, and shown
     on its route; others whom the question names may answer, too.
     """
     if event is None:
-        return decisions.ask(tx, question, by=by, hops=hops)
+        return decisions.ask(tx, question, by=by)
     if by is None:
         raise Invalid("a decision needs somebody who asks", hint="give `asker`")
     asker = directory.find_live(tx, by)
@@ -201,7 +201,7 @@ def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: 
     if session.person is None:
         raise Refused("nobody here is paired with this session", hint="`gatepost channel pair` pairs a user")
     respondents = tuple(dict.fromkeys((directory.find_live(tx, session.person).name, *question.respondents)))
-    decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name, hops=hops)
+    decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name)
     if not questions.is_shown(tx, decision, origin.route, trigger):
         questions.show(tx, decision, origin.route, trigger, session)
     return decision

@@ -12,7 +12,8 @@ import msgspec
 
 from gatepost.client.request_retries import decode_event, list_pages
 from gatepost.core.ports import Store
-from gatepost.executor import LocalExecutor, authorize_names, build_gateway_error
+from gatepost.directory.authorization_actions import authorize_names
+from gatepost.executor import LocalExecutor, build_gateway_error
 from gatepost.operations.access import ADMINISTRATOR, Caller
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 

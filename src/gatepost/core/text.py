@@ -30,6 +30,11 @@ def has_visible_text(text: str) -> bool:
     )
 
 
+def fold_text(text: str) -> str:
+    """Return a text as it is compared with others: without regard to case and to the form of its letters."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
 def find_unstorable(text: str) -> str | None:
     """Return why one of the databases could not store the text, as the end of a sentence; None if both can."""
     if "\x00" in text:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from gatepost.core import address, similar_names
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
-from gatepost.directory import entity_rows as entities, key
+from gatepost.core.signals import KEYS, Signal
+from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind, Registered, Registering, Renamed, Retired
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
 
@@ -94,6 +94,13 @@ def find_live(tx: Reader, name: str | Entity) -> Entity:
     return entity
 
 
+def require_agent(entity: Entity) -> Entity:
+    """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
+    if entity.kind is not EntityKind.AGENT:
+        raise UnknownAddress(f"{entity.name!r} is {entity.kind.phrase}, not an agent")
+    return entity
+
+
 def build_retired_error(entity: Entity, consequence: str = "") -> Refused:
     """Return the error for an entity that is retired; `consequence` follows, such as ` and receives nothing`."""
     return Refused(f"{entity.name!r} is retired{consequence}", hint="name one that is not: it never comes back")
@@ -163,7 +170,7 @@ def retire(tx: Transaction, name: str) -> Entity:
     if not entities.retire(tx, entity.number):
         raise Conflict(f"{entity.name!r} is retired already")
     tx.react(Retired(entity))
-    tx.after_commit(Signal(key.TOPIC, "retire"))
+    tx.after_commit(Signal(KEYS, "retire"))
     return show(tx, name)
 
 

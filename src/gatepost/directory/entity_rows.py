@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import fold_text
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, group_rows
 
@@ -36,10 +37,10 @@ def list_agents_in_space(tx: Reader, space: int) -> list[Entity]:
     return ENTITY.fetch_all(tx, "directory/entities/list_agents_in_space", space=space)
 
 
-def find_by_run(tx: Reader, run: int) -> tuple[Entity, int, int]:
-    """Return the agent of a run, and the hops and the tokens of the run."""
+def find_by_run(tx: Reader, run: int) -> tuple[Entity, int]:
+    """Return the agent of a run, and the tokens of the run."""
     row = fetch_row(tx, "directory/entities/find_by_run", run=run)
-    return ENTITY.read(row), row.hops, row.tokens
+    return ENTITY.read(row), row.tokens
 
 
 def list_page(
@@ -62,6 +63,11 @@ def list_similar_names(tx: Reader, name: str) -> list[str]:
     return [row.name for row in tx.fetch_all("directory/names/list_similar", name=name)]
 
 
+def is_shown(tx: Reader, text: str) -> bool:
+    """Return True if an entity, retired or not, is shown by a text that looks like this one."""
+    return tx.fetch_one("directory/entities/find_shown", display_key=fold_text(text)) is not None
+
+
 def insert(
     tx: Transaction, *, name: str, kind: EntityKind, display: str, team: str | None, role: str | None, owner: int | None
 ) -> int | None:
@@ -71,6 +77,7 @@ def insert(
         name=name,
         kind=kind,
         display=display,
+        display_key=fold_text(display),
         team=team,
         role=role,
         owner=owner,
@@ -97,7 +104,15 @@ def lock(tx: Transaction, entity: int) -> None:
 def update(
     tx: Transaction, entity: int, *, display: str, team: str | None, role: str | None, owner: int | None
 ) -> None:
-    tx.execute("directory/entities/update", number=entity, display=display, team=team, role=role, owner=owner)
+    tx.execute(
+        "directory/entities/update",
+        number=entity,
+        display=display,
+        display_key=fold_text(display),
+        team=team,
+        role=role,
+        owner=owner,
+    )
 
 
 def retire(tx: Transaction, entity: int) -> bool:

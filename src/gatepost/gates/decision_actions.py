@@ -24,7 +24,7 @@ from gatepost.core import address, ids
 from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -63,7 +63,7 @@ _ANSWER_OUTCOMES: Final = (
 _CLOSED_STATES: Final = (ItemState.EXPIRED, ItemState.DEAD, ItemState.DISCARDED)
 
 
-def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -> Decision:
+def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
     question = rules.check_question(question, max_data_bytes=tx.limits.data)
     if by is None:
@@ -81,7 +81,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
         deadline=question.deadline,
         within=question.within,
     )
-    gate = gates.create_gate(tx, gate_spec, asker, asker, hops=hops)
+    gate = gates.create_gate(tx, gate_spec, asker, asker)
     decision = Decision(
         id=id,
         gate=gate.id,
@@ -98,12 +98,12 @@ def ask(tx: Transaction, question: Question, *, by: str | None, hops: int = 0) -
     decision = replace(decision, number=decisions.insert(tx, decision, gate=gate.number, asker=asker.number))
     for respondent in respondents:
         decisions.insert_respondent(tx, decision.number, respondent.number)
-    _push_question(tx, decision, asker, respondents, hops)
+    _push_question(tx, decision, asker, respondents)
     tx.react(rules.DecisionAsked(decision, respondents))
     return _read(tx, id)
 
 
-def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops: int = 0) -> Decision:
+def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = _lock_decision(tx, id, by)
     question = rules.check_question(question, max_data_bytes=tx.limits.data, current_deadline=decision.deadline)
@@ -127,14 +127,14 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None, hops
     assert gate is not None
     if deadline != decision.deadline:
         gate_rows.set_deadline(tx, gate.number, deadline)
-        tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
-    gate_rows.extend_chain(tx, gate.number, max(hops, chains.count_next_hops(tx, actor)))
-    _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents, hops)
+        tx.after_commit(Signal(Topic("gate", gate.id), "postponed", wakes=False))
+    gate_rows.extend_chain(tx, gate.number, chains.count_next_hops(tx, actor))
+    _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
     tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)
 
 
-def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops: int = 0) -> Decision:
+def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None) -> Decision:
     """Answer a decision; raise `Late`, which says who answered what, if there is an answer already."""
     decision, actor = _lock_decision(tx, id, by)
     if not gates.is_allowed(actor, *decision.respondents):
@@ -145,19 +145,17 @@ def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, hops:
     reply = rules.complete_answer(decision, reply)
     outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.limits.data)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
-    return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, hops=hops)
+    return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args)
 
 
-def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Decision:
+def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Decision:
     """End a decision whose answer is not needed any more."""
     decision, actor = _lock_decision(tx, id, by)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
     if not decision.is_open:
         raise _build_late_error(decision)
-    return end(
-        tx, decision, DecisionOutcome.WITHDRAWN, actor, text=gate_rules.check_text("reason", reason) or None, hops=hops
-    )
+    return end(tx, decision, DecisionOutcome.WITHDRAWN, actor, text=gate_rules.check_text("reason", reason) or None)
 
 
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Decision:
@@ -248,7 +246,7 @@ def end(
     )
     if tx.limits.has_answer_command and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, outcome_push.data)
-    tx.after_commit(Signal(f"decision:{decision.id}", "answered", wakes=False))
+    tx.after_commit(Signal(Topic("decision", decision.id), "answered", wakes=False))
     return _read(tx, decision.id)
 
 
@@ -290,9 +288,7 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
     return [respondents[number] for number in sorted(respondents)]
 
 
-def _push_question(
-    tx: Transaction, decision: Decision, asker: Entity, respondents: Sequence[Entity], hops: int
-) -> None:
+def _push_question(tx: Transaction, decision: Decision, asker: Entity, respondents: Sequence[Entity]) -> None:
     """Push the question of the current round to the respondents."""
     data: dict[str, Json] = {
         "decisionId": decision.id,
@@ -324,10 +320,9 @@ def _push_question(
         priority=decision.urgency,
         dedup_key=rules.build_event_key(decision, decision.iteration),
         ref=decision.ref,
-        hops=hops,
     )
     push.fan_out(tx, question_push, asker, respondents)
-    tx.after_commit(Signal(f"decision:{decision.id}", "asked", wakes=False))
+    tx.after_commit(Signal(Topic("decision", decision.id), "asked", wakes=False))
 
 
 def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:

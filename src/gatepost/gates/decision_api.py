@@ -11,7 +11,8 @@ from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.event_api import RefSpec, RefView
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Json, Limit, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import McpTool, Page, Request, RequestPart, read, write
+from gatepost.operations.operation import Page, Request, RequestPart, read, write
+from gatepost.operations.tool import FOR_MCP, FOR_RESIDENTS, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "decisions"
@@ -96,6 +97,10 @@ _ANSWER: Final = (
 )
 
 
+#: how residents write what a question is about
+_REFERENCE: Final = {"ref": ("ref.type", "ref.id")}
+
+
 class OptionSpec(RequestPart):
     id: Annotated[str, describe("id, a short word")]
     label: str
@@ -141,7 +146,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         "default": "wait",
         "within": "2h",
     },
-    tool=McpTool(
+    tool=Tool(
         name="ask_decision",
         title="Ask for a decision",
         answer=_ANSWER,
@@ -154,6 +159,18 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
             "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
             "event": "id or session of a prompt: ask its writer there",
         },
+        for_residents=ToolChanges(
+            description="Ask for a decision. The answer comes to your inbox, and you will be woken for it: until then"
+            " do what can be done without it. If the question is sent back with words, ask it anew with revises. The"
+            " answer about an action says whether to run it, and with which arguments.",
+            answer=("id", "gate", "asked", "status", "iteration"),
+            renames={"id": "decisionId", "gate": "gateId"},
+            references=_REFERENCE,
+            notes={
+                "question": "what is to be decided, in full: who reads it may know nothing of what you know",
+                "options": "what there is to choose from; without it, the answer is in words",
+            },
+        ),
     ),
 )
 class AskDecision(QuestionRequest):
@@ -170,7 +187,7 @@ class AskDecision(QuestionRequest):
     "GET /api/decisions",
     access=Anybody(own=("asker", "asked")),
     errors=(NotFound,),
-    tool=McpTool(
+    tool=Tool(
         name="list_decisions",
         title="List decisions",
         answer=_ANSWER,
@@ -179,6 +196,7 @@ class AskDecision(QuestionRequest):
         hidden=("asker", "asked", "session", "newest_first"),
         defaults={"limit": 20},
         waits=True,
+        doors=FOR_MCP,
     ),
 )
 class ListDecisions(Request[DecisionPage]):
@@ -208,7 +226,7 @@ class ShowDecision(Request[DecisionView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"option": "ship"},
-    tool=McpTool(
+    tool=Tool(
         name="answer_decision",
         title="Answer a decision",
         answer=_ANSWER,
@@ -217,6 +235,12 @@ class ShowDecision(Request[DecisionView]):
         hidden=("context_hash",),
         renames={"id": "decision"},
         notes={"args": "for the option edit: all args to run the action with"},
+        for_residents=ToolChanges(
+            answer=("id", "status"),
+            hidden=(),
+            renames={"id": "decisionId"},
+            notes={"decisionId": "the id of a decision that you were asked for"},
+        ),
     ),
 )
 class AnswerDecision(Request[DecisionView]):
@@ -241,6 +265,16 @@ class AnswerDecision(Request[DecisionView]):
         "question": "Ship version 2 on Monday instead?",
         "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}],
     },
+    tool=Tool(
+        name="ask_decision",
+        takes_over_with="revises",
+        own=("asker",),
+        hidden=("deadline",),
+        renames={"id": "revises"},
+        references=_REFERENCE,
+        notes={"revises": "the id of a decision of yours that was sent back: ask that one anew"},
+        doors=FOR_RESIDENTS,
+    ),
 )
 class ReviseDecision(QuestionRequest):
     """Ask again in another round, such as after the question was sent back."""

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from gatepost.core import address, ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_text
 from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -45,7 +45,7 @@ _MAX_REASON_LENGTH: Final = 1_000
 _MAX_WAITERS: Final = 100
 
 
-def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Gate:
+def add(tx: Transaction, spec: GateSpec, *, by: str | None) -> Gate:
     """Make a gate; if it is a human gate, push a notice to the entity that should resolve it."""
     spec = gate_rules.check_spec(spec)
     creator = directory.find_live(tx, by) if by is not None else None
@@ -61,11 +61,11 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None, hops: int = 0) -> Ga
     awaited_entity = _find_awaited(tx, spec, owner)
     waiters = [directory.find_live(tx, name) for name in dict.fromkeys(spec.waiters)]
     lock_live(tx, [owner, *([awaited_entity] if awaited_entity else ())])
-    gate = create_gate(tx, spec, owner, creator, awaited_entity, hops=hops)
+    gate = create_gate(tx, spec, owner, creator, awaited_entity)
     for waiter in waiters:
         gates.insert_waiter(tx, gate.number, waiter.number)
     if gate.kind is GateKind.HUMAN and awaited_entity is not None:
-        notice = _build_push(gate, "opened", gate.instruction or gate.name, creator, hops)
+        notice = _build_push(gate, "opened", gate.instruction or gate.name, creator)
         push.fan_out(tx, replace(notice, dedup_key=_build_notice_key(gate)), creator, [awaited_entity])
     return _read(tx, gate)
 
@@ -121,7 +121,7 @@ def list_instructing(tx: Reader, agent: int) -> list[Gate]:
     return [gate for gate in gates.list_pending(tx, agent) if gate.number in new_numbers and gate.holds(tx.now)]
 
 
-def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Gate:
     """End a gate, because what it waits for has come."""
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
@@ -133,10 +133,10 @@ def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops:
     if not is_allowed(actor, *allowed_names):
         names = " or ".join(repr(name) for name in dict.fromkeys(allowed_names) if name)
         raise Refused(f"{by!r} cannot resolve the gate {id!r}", hint=f"{names} can" if names else None)
-    return end(tx, gate, Ending.RESOLVED, reason, actor, hops=hops)
+    return end(tx, gate, Ending.RESOLVED, reason, actor)
 
 
-def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops: int = 0) -> Gate:
+def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Gate:
     """End a gate that is not needed any more."""
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
@@ -145,7 +145,7 @@ def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "", hops
         )
     if not is_allowed(actor, gate.made_by, directory.find(tx, gate.owner).owner):
         raise Refused(f"{by!r} cannot withdraw the gate {id!r}", hint="who made it can")
-    return end(tx, gate, Ending.WITHDRAWN, reason, actor, hops=hops)
+    return end(tx, gate, Ending.WITHDRAWN, reason, actor)
 
 
 def add_waiter(tx: Transaction, id: str, name: str, *, by: str | None) -> Gate:
@@ -211,8 +211,6 @@ def create_gate(
     owner: Entity,
     creator: Entity | None,
     awaited_entity: Entity | None = None,
-    *,
-    hops: int = 0,
 ) -> Gate:
     """
     Store a new gate; the caller pushes the notices, and has locked the owner (`lock_live`), so two that make a gate at
@@ -246,7 +244,7 @@ def create_gate(
         escalated_at=None,
         created_at=tx.now,
         resolution=None,
-        hops=max(hops, chains.count_next_hops(tx, creator)),
+        hops=chains.count_next_hops(tx, creator),
         hops_at=tx.now,
     )
     number = gates.insert(
@@ -260,7 +258,7 @@ def create_gate(
         since=events.take_arrivals(tx, 1)[0] if event_type is not None else None,
         check_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
     )
-    tx.after_commit(Signal(f"gate:{gate.id}", "opened", wakes=False))
+    tx.after_commit(Signal(Topic("gate", gate.id), "opened", wakes=False))
     return replace(gate, number=number)
 
 
@@ -290,7 +288,7 @@ def end(
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
             inbox_items.close_items(tx, [directory.find(tx, gate.awaits)], _build_notice_key(gate), actor=actor)
     tx.react(GateEnded(gate, ending, actor, hops))
-    tx.after_commit(Signal(f"gate:{gate.id}", "resolved", wakes=False))
+    tx.after_commit(Signal(Topic("gate", gate.id), "resolved", wakes=False))
     return _read(tx, gate)
 
 
@@ -371,7 +369,7 @@ def _find_awaited(tx: Transaction, spec: GateSpec, owner: Entity) -> Entity | No
     return awaited_entity
 
 
-def _build_push(gate: Gate, outcome: str, text: str, actor: Entity | None, hops: int) -> Push:
+def _build_push(gate: Gate, outcome: str, text: str, actor: Entity | None, hops: int = 0) -> Push:
     return Push(
         to=gate.owner,
         type=EventType.GATE,

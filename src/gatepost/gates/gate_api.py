@@ -9,7 +9,8 @@ from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
-from gatepost.operations.operation import McpTool, Page, Request, read, write
+from gatepost.operations.operation import Page, Request, read, write
+from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "gates"
@@ -79,7 +80,7 @@ _ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadl
         "instruction": "Wait for Husam's sign-off",
         "within": "2h",
     },
-    tool=McpTool(
+    tool=Tool(
         name="set_gate",
         title="Set a gate",
         answer=_ANSWER,
@@ -92,6 +93,20 @@ _ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadl
             "awaits": "a name (human, mail), TYPE[:SOURCE] (event), run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME (ci)",
             "instruction": "what its owner is told that wants to stop",
         },
+        for_residents=ToolChanges(
+            description="Wait for something, asleep: when it has happened you are told of it in your inbox, and woken."
+            " A plan with onGate can say what you do then. A human gate that awaits yourself reminds you of it, once,"
+            " before you end a cycle.",
+            answer=("id", "name", "status"),
+            hidden=("owner", "deadline"),
+            renames={"id": "gateId"},
+            notes={
+                "kind": "human: somebody resolves it; timer, event, mail, ci: it resolves itself",
+                "awaits": "human: who resolves it, else whoever owns you; event: TYPE or TYPE:SOURCE; mail: the sender;"
+                " ci: run:ID@OWNER/NAME or pr:NUMBER@OWNER/NAME; timer: nothing",
+                "instruction": "what is to be done about it",
+            },
+        ),
     ),
 )
 class AddGate(Request[GateView]):
@@ -123,12 +138,13 @@ class AddGate(Request[GateView]):
     "GET /api/gates",
     access=Anybody(own=("owner", "waiter")),
     errors=(NotFound,),
-    tool=McpTool(
+    tool=Tool(
         name="list_gates",
         title="List gates",
         answer=_ANSWER,
         description="List the gates that concern you: what you wait for, and what others wait for from you.",
         hidden=("owner", "waiter", "kind", "newest_first"),
+        doors=FOR_MCP,
     ),
 )
 class ListGates(Request[GatePage]):
@@ -157,7 +173,22 @@ class ShowGate(Request[GateView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"reason": "CI is green"},
-    tool=McpTool(name="resolve_gate", title="Resolve a gate", answer=_ANSWER, own=("by",), renames={"id": "gate"}),
+    tool=Tool(
+        name="resolve_gate",
+        title="Resolve a gate",
+        answer=_ANSWER,
+        own=("by",),
+        renames={"id": "gate"},
+        for_residents=ToolChanges(
+            description="Say that what a gate waits for has happened, or take back one that you have made.",
+            answer=("id", "name", "status"),
+            renames={"id": "gateId"},
+            notes={
+                "gateId": "the id of a gate that waits for you, or that you have made",
+                "withdraw": "it is not needed any more; so you end a gate or a decision of yours",
+            },
+        ),
+    ),
 )
 class ResolveGate(Request[GateView]):
     """Resolve a gate or, with `withdraw`, declare it unnecessary. The first end counts."""

@@ -11,7 +11,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import NotFound, Refused
-from gatepost.gates import gate_actions as gates, gate_api as api
+from gatepost.gates import decision_actions as decisions, gate_actions as gates, gate_api as api
 from gatepost.gates.decision import Decision
 from gatepost.gates.decision_api import QuestionRequest
 from gatepost.gates.gate import Gate, GateKind, GateSpec
@@ -56,6 +56,10 @@ def show_gate(tx: Reader, request: api.ShowGate, caller: Caller) -> api.GateView
 def resolve_gate(tx: Transaction, request: api.ResolveGate, caller: Caller) -> api.GateView:
     end = gates.withdraw if request.withdraw else gates.resolve
     with name_stranger(tx, caller, request.by, gates.show, request.id):
+        gate = gates.show(tx, request.id, viewer=request.by) if request.withdraw else None
+        if gate is not None and gate.kind is GateKind.DECISION and gate.awaits is not None:
+            decisions.withdraw(tx, gate.awaits, by=request.by, reason=request.reason)
+            return view_gate(tx, gates.show(tx, request.id), caller)
         return view_gate(tx, end(tx, request.id, by=request.by, reason=request.reason), caller)
 
 

@@ -9,6 +9,7 @@ knows enough of the caller. The answer is encoded after the commit, except with 
 stored in the transaction.
 """
 
+import asyncio
 import re
 import time
 from typing import Any, Final
@@ -17,8 +18,9 @@ import msgspec
 import structlog
 from starlette.requests import ClientDisconnect, Request as HttpRequest
 
+from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
-from gatepost.executor import authorize_names, execute, execute_once, list_valid, merge_outcomes
+from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare, read_for_preparation
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
@@ -106,10 +108,14 @@ class Dispatcher:
             return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
+        prepared = None
+        if operation.preparation is not None:
+            found = await store.read(read_for_preparation, request, caller)
+            prepared = await asyncio.to_thread(prepare, request, found)
         lane = operation.build_lane(request)
         if key is None:
-            return await store.run(execute, request, caller, lane=lane)
-        return await store.run(execute_once, request, caller, key, lane=lane)
+            return await store.run(execute, request, caller, prepared, lane=lane)
+        return await store.run(execute_once, request, caller, key, prepared, lane=lane)
 
     async def _run_batched(self, request: Request[Any], caller: Caller, key: str | None) -> Any:
         operation, store = request.operation, self._state.store

@@ -23,7 +23,8 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import McpTool, Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.tool import FOR_MCP, Tool
 
 #: the group of these operations in OpenAPI
 TAG = "inbox"
@@ -102,7 +103,7 @@ class ListItems(ItemsRequest):
     "GET /api/inbox/{name}",
     access=Owner("name"),
     errors=(NotFound, TooLarge),
-    tool=McpTool(
+    tool=Tool(
         name="read_inbox",
         title="Read an inbox",
         answer=ITEM_ANSWER,
@@ -111,6 +112,7 @@ class ListItems(ItemsRequest):
         hidden=("since", "until", "priority", "channel", "newest_first"),
         defaults={"limit": 20},
         renames={"sender": "from"},
+        doors=FOR_MCP,
     ),
 )
 class ListInbox(ItemsRequest):
@@ -144,7 +146,7 @@ class PeekInbox(Request[ItemPage]):
     lane="{name}",
     errors=(NotFound, Conflict),
     example={"limit": 20, "session": "session-1"},
-    tool=McpTool(
+    tool=Tool(
         name="drain_inbox",
         title="Drain an inbox",
         answer=EVENT_ANSWER,
@@ -153,6 +155,7 @@ class PeekInbox(Request[ItemPage]):
         own_by_default=("name",),
         hidden=("budget", "session"),
         waits=True,
+        doors=FOR_MCP,
     ),
 )
 class DrainInbox(Request[BatchView]):

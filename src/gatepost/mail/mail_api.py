@@ -1,6 +1,6 @@
 """Mail: what an entity sends to others, and how far each of them is with it; and replies to events."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -25,10 +25,17 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import McpTool, Page, Request, Scale, View, read, write
+from gatepost.operations.operation import Page, Request, View, read, write
+from gatepost.operations.tool import Scale, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "mail"
+
+
+#: what a resident is told about priorities
+PRIORITY_NOTE: Final = (
+    "critical, high, normal, low or fyi; critical interrupts whoever gets it, fyi does not even wake them"
+)
 
 
 class MailBox(ParsedEnum, description="a box of mail"):
@@ -48,13 +55,13 @@ class MailView(RecordView[Mail]):
     event_id: Annotated[str | None, Source("event")]
     sender: str
     to: Annotated[str, describe("address that it was sent to")]
-    message_type: str
-    subject: str | None
-    text: Annotated[str, describe("payload.text, or else the payload as JSON")]
-    payload: dict[str, Json]
-    context: Json
+    message_type: Annotated[str, Source("data.message_type")]
+    subject: Annotated[str | None, Source("data.subject")]
+    text: Annotated[str, Source("data.text"), describe("payload.text, or else the payload as JSON")]
+    payload: Annotated[dict[str, Json], Source("data.payload")]
+    context: Annotated[Json, Source("data.context")]
     ref: RefView | None
-    priority: Priority
+    priority: Annotated[Priority, Source("data.priority")]
     thread_id: Annotated[str, Source("thread")]
     reply_to: Annotated[str | None, describe("event that it replies to")]
     ack: Annotated[AckState | None, describe("null if its sender does not want to know that it was read")]
@@ -78,7 +85,7 @@ class MailPage(Page[MailView]):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"to": "analyst", "subject": "Blocked on schema", "text": "Which one do we take?", "priority": "high"},
-    tool=McpTool(
+    tool=Tool(
         name="send_message",
         title="Send a message",
         description="Send a message to an agent, a person, a team or every agent. It goes to their inboxes.",
@@ -96,6 +103,17 @@ class MailPage(Page[MailView]):
             "priority": "1 is critical, 5 is fyi",
             "reply_to": "id of the event to reply to",
         },
+        for_residents=ToolChanges(
+            name="send_mail",
+            description="Write to an agent, a team or a person directly, into their inbox, outside of all spaces.",
+            answer=("id", "event_id", "thread_id", "recipients.name"),
+            hidden=("ack_within",),
+            renames={"id": "mailId"},
+            parts={},
+            references={"ref": ("ref.type", "ref.id")},
+            scales={},
+            notes={"payload": "an object with more than a text", "priority": PRIORITY_NOTE},
+        ),
     ),
 )
 class SendMail(Request[MailView]):
@@ -162,7 +180,7 @@ class SentReplyView(View):
     status=201,
     errors=(NotFound, Conflict, Refused, TooLarge),
     example={"text": "Take the second one."},
-    tool=McpTool(
+    tool=Tool(
         name="reply",
         title="Reply to an event",
         description="Reply to an event of your inbox on the way it came.",
@@ -171,6 +189,7 @@ class SentReplyView(View):
         renames={"id": "event"},
         notes={"event": "id of the event, or the session of a prompt"},
         is_open_world=True,
+        for_residents=ToolChanges(description=""),
     ),
 )
 class ReplyToEvent(Request[SentReplyView]):

@@ -7,11 +7,13 @@ from msgspec import Meta
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.inbox.event_api import RefSpec, RefView
 from gatepost.mail import work_item as rules
+from gatepost.mail.mail_api import PRIORITY_NOTE
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Actor, After, Limit, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import McpTool, Page, Request, read, write
+from gatepost.operations.operation import Page, Request, read, write
+from gatepost.operations.tool import Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "work"
@@ -39,22 +41,27 @@ class WorkItemPage(Page[WorkItemView]):
 
 class NoteView(RecordView[Note], kw_only=True):
     id: str
-    item: RefView
-    author: str
-    text: Annotated[str, describe("Markdown")]
-    notify: tuple[str, ...]
-    priority: Priority
+    item: Annotated[RefView, Source("ref")]
+    author: Annotated[str, Source("sender")]
+    text: Annotated[str, Source("data.note"), describe("Markdown")]
+    notify: Annotated[tuple[str, ...], Source("targets")]
+    priority: Annotated[Priority, Source("data.priority")]
     event_id: Annotated[str | None, Source("event")]
     created_at: Time
     post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
-    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+    recipients: Annotated[
+        tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
+    ]
 
 
 #: what a model gets of a note
 _NOTE_ANSWER: Final = ("id", "author", "text", "created_at", "recipients")
 #: what models call the type and the id of a work item
 _ENTITY_ARGUMENTS: Final = {"type": "entity_type", "id": "entity_id"}
+#: how residents write both
+_REFERENCE: Final = {"ref": ("type", "id")}
+_REFERENCE_NOTE: Final = "the work item as TYPE:ID, such as task:0.0.123; a type is task, phase, stage or project"
 
 
 class NotePage(Page[NoteView]):
@@ -63,14 +70,16 @@ class NotePage(Page[NoteView]):
 
 class WorkEventView(RecordView[WorkEvent], kw_only=True):
     id: str
-    item: RefView
-    type: Annotated[str, describe("its name with the type of its item, such as task.blocked")]
-    author: str
-    reason: str
+    item: Annotated[RefView, Source("ref")]
+    type: Annotated[str, Source("data.type"), describe("its name with the type of its item, such as task.blocked")]
+    author: Annotated[str, Source("sender")]
+    reason: Annotated[str, Source("data.reason")]
     created_at: Time
     post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
-    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+    recipients: Annotated[
+        tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
+    ]
 
 
 class WorkEventPage(Page[WorkEventView]):
@@ -123,13 +132,19 @@ class ShowWorkItem(Request[WorkItemView]):
     status=201,
     errors=(NotFound, TooLarge),
     example={"event": "blocked", "reason": "The schema is not decided"},
-    tool=McpTool(
+    tool=Tool(
         name="post_work_event",
         title="Report on a work item",
         description="Report what happened to a task, phase, stage or project. Those who have to know get it.",
         answer=("id", "type", "reason", "created_at", "recipients"),
         own=("by",),
         renames=_ENTITY_ARGUMENTS,
+        for_residents=ToolChanges(
+            answer=("type", "recipients"),
+            renames={"type": "event"},
+            references=_REFERENCE,
+            notes={"ref": _REFERENCE_NOTE, "event": "what happened: started, blocked, complete, or another word"},
+        ),
     ),
 )
 class PostWorkEvent(Request[WorkEventView]):
@@ -159,13 +174,19 @@ class ListWorkEvents(Request[WorkEventPage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"note": "The **second** schema is simpler.", "notify": ["analyst"]},
-    tool=McpTool(
+    tool=Tool(
         name="post_note",
         title="Post a note",
         description="Post a note on a task, phase, stage or project. Everyone in notify has it in the inbox at once.",
         answer=_NOTE_ANSWER,
         own=("author",),
         renames=_ENTITY_ARGUMENTS,
+        for_residents=ToolChanges(
+            answer=("id", "recipients"),
+            renames={"id": "noteId"},
+            references=_REFERENCE,
+            notes={"ref": _REFERENCE_NOTE, "priority": PRIORITY_NOTE},
+        ),
     ),
 )
 class PostNote(Request[NoteView]):
@@ -185,12 +206,19 @@ class PostNote(Request[NoteView]):
     "GET /api/work/{type}/{id}/notes",
     access=Anybody(),
     errors=(NotFound,),
-    tool=McpTool(
+    tool=Tool(
         name="read_notes",
         title="Read notes",
         answer=_NOTE_ANSWER,
         defaults={"limit": 20},
         renames=_ENTITY_ARGUMENTS,
+        for_residents=ToolChanges(
+            answer=("author", "text", "created_at"),
+            items="notes",
+            renames={"text": "note", "created_at": "timestamp"},
+            references=_REFERENCE,
+            notes={"ref": _REFERENCE_NOTE, "limit": "how many notes at most"},
+        ),
     ),
 )
 class ListNotes(Request[NotePage]):

@@ -22,6 +22,7 @@ from mcp import MCPError, types
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError, quote_value
 from gatepost.gates.decision_api import AskDecision, DecisionAnswerView, DecisionView
 from gatepost.gates.gate_api import GateView
@@ -30,9 +31,10 @@ from gatepost.inbox.event_rendering import quote, render_event, render_json, ren
 from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
 from gatepost.mail.work_api import NoteView, WorkEventView
-from gatepost.mcp.lenient_arguments import WAIT, McpToolSpec, load_tools, parse_wait
 from gatepost.mcp.server_port import ANYTHING, BatchDelivery, Context, Host, Peer
+from gatepost.operations.lenient_arguments import WAIT, parse_wait
 from gatepost.operations.operation import Page
+from gatepost.operations.operation_tool import OperationTool, load_tools
 from gatepost.operations.validation import suggest
 from gatepost.plans.api import PlanView
 from gatepost.residents.agent_api import AgentView
@@ -68,7 +70,7 @@ class Tools:
             return await self._call(context, spec, params.arguments or {})
         return _build_error("the request was cancelled")
 
-    async def _call(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    async def _call(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> types.CallToolResult:
         try:
             answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
@@ -80,7 +82,7 @@ class Tools:
         text = types.TextContent(text=render_answer(spec, answer))
         return types.CallToolResult(content=[text], structured_content=spec.encode(answer))
 
-    async def _answer(self, context: Context, spec: McpToolSpec, arguments: Mapping[str, Any]) -> Any:
+    async def _answer(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
         spec.operation.access.admit(peer.caller)
         arguments = dict(arguments)
@@ -93,7 +95,9 @@ class Tools:
                 return await peer.send(replace(request, session=peer.session))
             case _ if seconds:
                 noun = spec.operation.tag.removesuffix("s")
-                return await self._wait(lambda: peer.send(request), lambda page: bool(page.items), seconds, f"{noun}:")
+                return await self._wait(
+                    lambda: peer.send(request), lambda page: bool(page.items), seconds, Topic.parse(f"{noun}:")
+                )
             case _:
                 return await peer.send(request)
 
@@ -105,7 +109,7 @@ class Tools:
                 return await peer.send(claim)
             raise AssertionError("nothing cancels what is shielded")
 
-        batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, f"inbox:{request.name}")
+        batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, Topic("inbox", request.name))
         delivery = BatchDelivery(peer, batch)
         try:
             await anyio.lowlevel.checkpoint()  # was it cancelled meanwhile?
@@ -116,16 +120,16 @@ class Tools:
         return batch
 
     async def _wait(
-        self, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: str
+        self, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: Topic
     ) -> T:
-        """Ask until the answer is over, or the time is, and return the last answer. `topic` begins what it is about."""
+        """Ask until the answer is over, or the time is, and return the last answer. It changes with a topic."""
         if not seconds:
             return await ask()
         end = anyio.current_time() + seconds
         changed = anyio.Event()
 
-        def listen(changed_topic: str) -> None:
-            if changed_topic == ANYTHING or changed_topic.startswith(topic):
+        def listen(changed_topic: Topic) -> None:
+            if changed_topic == ANYTHING or topic.includes(changed_topic):
                 changed.set()
 
         with self._host.subscribe(listen):
@@ -139,7 +143,7 @@ class Tools:
                     await changed.wait()
 
 
-def _build_wire_tool(spec: McpToolSpec) -> types.Tool:
+def _build_wire_tool(spec: OperationTool) -> types.Tool:
     return types.Tool(
         name=spec.name,
         title=spec.tool.title,
@@ -154,7 +158,7 @@ def _build_error(sentence: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=sentence)], is_error=True)
 
 
-def render_answer(spec: McpToolSpec, answer: Any) -> str:
+def render_answer(spec: OperationTool, answer: Any) -> str:
     """Return the answer of a tool as text."""
     match answer:
         case BatchView():
@@ -168,7 +172,7 @@ def render_answer(spec: McpToolSpec, answer: Any) -> str:
             return _render_line(spec, answer)
 
 
-def _render_line(spec: McpToolSpec, view: Any) -> str:
+def _render_line(spec: OperationTool, view: Any) -> str:
     match view:
         case ItemView():
             return f"{render_event(view.to_event())} ({view.event_id}, {view.state})"

@@ -10,7 +10,8 @@ An operation: one thing that can be asked of Gatepost, declared once.
 A request is a frozen Struct that names its answer. Its constructor checks nothing: what comes from outside is decoded
 (`decoding.py`). Names are in camel case outside, and unknown ones are refused.
 
-*Handlers* are registered by `ResolveGate.handler`, in the module `handlers` beside: one transaction, one answer. There
+*Handlers* are registered by `ResolveGate.handler`, in the module `handlers` beside: one transaction, one answer. What
+must not be done in a transaction, such as to run the code of other packages, is done before (`prepared_handler`). There
 are four other kinds of operation:
 
     batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
@@ -29,14 +30,16 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, data
 
 import msgspec
 
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations import discovery
 from gatepost.operations.access import Access, Caller
+from gatepost.operations.tool import Tool
 
 R_co = TypeVar("R_co", covariant=True)
 V_co = TypeVar("V_co", covariant=True)
 Q = TypeVar("Q", bound="Request[Any]")
+P = TypeVar("P")
 
 #: characters of an idempotency key
 MAX_KEY_LENGTH: Final = 255
@@ -105,6 +108,22 @@ class Request(_Model, Generic[R_co], forbid_unknown_fields=True):
         return function
 
     @classmethod
+    def prepared_handler(
+        cls, build: Callable[[Self, Any], P], *, read: Callable[[Any, Self, Caller], Any] = lambda *_: None
+    ) -> Callable[[Callable[[Any, Self, Caller, P], R_co]], Callable[[Any, Self, Caller, P], R_co]]:
+        """
+        Register the function that answers in one transaction, with what `build` has made before it, outside of any. A
+        query, `read`, says what `build` needs of the store; that may have changed by then.
+        """
+
+        def register(function: Callable[[Any, Self, Caller, P], R_co]) -> Callable[[Any, Self, Caller, P], R_co]:
+            cls.operation.preparation = Preparation(read, build)
+            cls.operation.set_handler(function)
+            return function
+
+        return register
+
+    @classmethod
     def gateway_handler(cls, function: Callable[[Any, Self, Caller], Any]) -> Callable[[Any, Self, Caller], Any]:
         """Register the coroutine function that answers with the help of a running gateway."""
         cls.operation.set_handler(function)
@@ -168,56 +187,18 @@ class BatchHandler:
     is_large: Callable[[Sequence[Any]], bool] = lambda _: False
 
 
-#: the last argument is the caller, or the HTTP exchange of a raw operation
-Handler = Callable[[Any, Any, Any], Any]
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What is done before the transaction of a handler."""
+
+    #: (transaction, request, caller) -> what `build` needs of the store
+    read: Callable[[Any, Any, Caller], Any]
+    #: (request, what was read) -> the last argument of the handler; it may take its time
+    build: Callable[[Any, Any], Any]
 
 
-class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """An integer argument that differs from its field: it is the value of the field plus `offset`."""
-
-    minimum: int
-    maximum: int
-    offset: int
-    default: int
-
-
-class McpTool(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    A tool: an operation as a language model calls it, over MCP.
-
-        @write("POST /api/spaces/{id}/messages", access=..., tool=McpTool(name="post_to_space",
-            title="Post to a space", answer=("seq", ...), own=("sender",), renames={"id": "space"}))
-
-    The arguments of a tool are the fields of its request, in snake case. The declaration says only what differs: which
-    fields are the caller's own name, which are not offered, which have another name or another scale.
-    `mcp/lenient_arguments.py` makes schemas and requests of it.
-    """
-
-    name: str
-    title: str
-    #: what the model is told; by default the docstring of the request
-    description: str = ""
-    #: the fields of the answer, or of each of its items, that a model gets
-    answer: tuple[str, ...]
-    #: fields that are the caller's name; no model can give them
-    own: tuple[str, ...] = ()
-    #: fields that are the caller's name unless the model gives another
-    own_by_default: tuple[str, ...] = ()
-    #: fields that are not offered: they have their default
-    hidden: tuple[str, ...] = ()
-    #: values of fields that a model leaves out, where they differ from those of others: a model reads all it gets
-    defaults: Mapping[str, Any] = {}
-    #: the names of arguments, where they differ from those of their fields
-    renames: Mapping[str, str] = {}
-    #: arguments that are parts of a field, which is an object: by the field, the argument of each part
-    parts: Mapping[str, Mapping[str, str]] = {}
-    scales: Mapping[str, Scale] = {}
-    #: descriptions of arguments that differ from those of their fields
-    notes: Mapping[str, str] = {}
-    #: whether it can wait while its answer is empty
-    waits: bool = False
-    #: whether it reaches beyond Gatepost
-    is_open_world: bool = False
+#: the third argument is the caller, or the HTTP exchange of a raw operation; a fourth is what was prepared
+Handler = Callable[..., Any]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -246,10 +227,11 @@ class Operation:
     responses: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     #: True if a caller may be guessing: who is told too often that there is no such thing has to wait
     limits_guesses: bool = False
-    #: how language models call it; None if they do not
-    tool: McpTool | None = None
+    #: how language models call it
+    tool: Tool | tuple[Tool, ...] = ()
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
+    preparation: Preparation | None = None
     _handler: Handler | None = None
 
     @property
@@ -264,6 +246,10 @@ class Operation:
     def takes_key(self) -> bool:
         """Whether a repeat with the same Idempotency-Key is recognised."""
         return self.repetition in (Repetition.KEYED, Repetition.DEDUP)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return self.tool if isinstance(self.tool, tuple) else (self.tool,)
 
     @property
     def tag(self) -> str:
@@ -375,7 +361,7 @@ def list_operations() -> Sequence[Operation]:
 EventTable = Mapping[str, tuple[type[View], ...]]
 
 
-def build_frame(table: EventTable, topic: str, event: str, data: View) -> Frame:
+def build_frame(table: EventTable, topic: Topic, event: str, data: View) -> Frame:
     """Return a frame of a live stream: an event that only readers of that moment see."""
     check_event(table, event, data)
     return Frame(topic, event, msgspec.to_builtins(data))

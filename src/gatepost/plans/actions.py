@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
@@ -64,18 +64,18 @@ class _DuePlan:
     error: GatepostError | None = None
 
 
-def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None, hops: int = 0) -> Plan:
+def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | None = None) -> Plan:
     """
     Make a plan or, with an id, change one. A schedule that equals the stored one changes nothing; another one counts
     from now, and slots of the old schedule that have not fired are dropped. A plan that is disabled stays so, whatever
     else changes, until it is enabled.
 
-    `hops` is the length of the chain of events in which the plan is set; for a guest (`by`) it is read from the store.
-    A change does not make the chain shorter. A plan that is due much later, or that recurs, begins a new chain.
+    A plan that an agent sets (`by`) continues its chain of events. A change does not make the chain shorter. A plan
+    that is due much later, or that recurs, begins a new chain.
     """
-    hops = max(hops, chains.count_next_hops(tx, directory.find_live(tx, by))) if by is not None else hops
+    hops = chains.count_next_hops(tx, directory.find_live(tx, by)) if by is not None else 0
     plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
-    tx.after_commit(Signal(f"plan:{plan.id}", "set", wakes=False))
+    tx.after_commit(Signal(Topic("plan", plan.id), "set", wakes=False))
     return plan
 
 
@@ -148,7 +148,7 @@ def continue_plans(tx: Transaction, event: GateEnded) -> None:
     due_plans = [_apply_hops(replace(plan, next_at=tx.now), hops, tx.now) for plan in reset_plans]
     if event.ending is Ending.RESOLVED:
         _save_fired(tx, due_plans)
-        tx.after_commit(Signal(f"plan:{waiting_plans[0].id}", "set", wakes=False))
+        tx.after_commit(Signal(Topic("plan", waiting_plans[0].id), "set", wakes=False))
     else:
         cancelled_plans = [
             replace(plan, status=PlanStatus.CANCELLED, next_at=None, ended_at=tx.now) for plan in due_plans

@@ -7,7 +7,8 @@ from msgspec import Meta
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import After, Count, Limit, RecordView, Source, Time, describe
-from gatepost.operations.operation import McpTool, Page, Request, read, write
+from gatepost.operations.operation import Page, Request, read, write
+from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
 from gatepost.plans.plan import CatchUp, Plan, PlanStatus
 
 
@@ -65,7 +66,7 @@ class PlanFields(Request[PlanView], kw_only=True):
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),
     example={"owner": "analyst", "name": "Daily Report", "instruction": "Post the summary", "cron": "0 9 * * *"},
-    tool=McpTool(
+    tool=Tool(
         name="set_plan",
         title="Set a plan",
         answer=_ANSWER,
@@ -73,6 +74,7 @@ class PlanFields(Request[PlanView], kw_only=True):
         " and on_gate.",
         own=("owner", "by"),
         hidden=("catch_up", "active"),
+        doors=FOR_MCP,
     ),
 )
 class CreatePlan(PlanFields):
@@ -85,8 +87,18 @@ class CreatePlan(PlanFields):
     "GET /api/plans",
     access=ActAs("owner"),
     errors=(NotFound,),
-    tool=McpTool(
-        name="list_plans", title="List plans", answer=_ANSWER, description="List your plans.", hidden=("owner",)
+    tool=Tool(
+        name="list_plans",
+        title="List plans",
+        answer=_ANSWER,
+        description="List your plans.",
+        hidden=("owner",),
+        for_residents=ToolChanges(
+            name="get_plans",
+            description="Read your plans in full.",
+            answer=(*_ANSWER, "time_zone", "scheduled_at", "is_recurring"),
+            items="plans",
+        ),
     ),
 )
 class ListPlans(Request[PlanPage]):

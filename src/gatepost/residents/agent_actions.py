@@ -10,12 +10,12 @@ from typing import Any
 
 from gatepost.channels.triggers.trigger import FindSkills
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
-from gatepost.errors import Conflict, NotFound, UnknownAddress
+from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_config_json as rules, agent_rows as agents
 from gatepost.residents.agent_config import AgentConfig, Resident
@@ -26,7 +26,7 @@ def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: Agent
     agent = (
         directory.register(tx, spec_or_name) if isinstance(spec_or_name, EntitySpec) else _lock_agent(tx, spec_or_name)
     )
-    if not agents.insert(tx, require_agent(agent).number, config):
+    if not agents.insert(tx, directory.require_agent(agent).number, config):
         raise Conflict(f"{agent.name!r} is a resident already", hint="change its configuration instead")
     return _signal_and_read(tx, agent, "settle")
 
@@ -75,7 +75,7 @@ def resume(tx: Transaction, name: str) -> Resident:
 
 def show(tx: Reader, name: str) -> Resident | None:
     """Return an agent as a resident; None if it is a guest."""
-    return agents.read(tx, require_agent(directory.find(tx, name)).number)
+    return agents.read(tx, directory.require_agent(directory.find(tx, name)).number)
 
 
 def measure_rest(tx: Reader, name: str) -> float | None:
@@ -95,17 +95,10 @@ def page(
     return [(agent, residents.get(agent.number)) for agent in agent_entities]
 
 
-def require_agent(entity: Entity) -> Entity:
-    """Return the entity if it is an agent; raise `UnknownAddress` for any other kind."""
-    if entity.kind is not EntityKind.AGENT:
-        raise UnknownAddress(f"{entity.name!r} is {entity.kind.phrase}, not an agent")
-    return entity
-
-
 def _lock_agent(tx: Transaction, name: str) -> Entity:
     """Lock a live agent until the commit, and return it."""
-    entities.lock(tx, require_agent(directory.find(tx, name)).number)
-    return require_agent(directory.find_live(tx, name))
+    entities.lock(tx, directory.require_agent(directory.find(tx, name)).number)
+    return directory.require_agent(directory.find_live(tx, name))
 
 
 def _require_resident(tx: Reader, agent: Entity) -> Resident:
@@ -119,7 +112,7 @@ def _require_resident(tx: Reader, agent: Entity) -> Resident:
 
 
 def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
-    tx.after_commit(Signal(agent.name, cause))
+    tx.after_commit(Signal(Topic("inbox", agent.name), cause))
     return _require_resident(tx, agent)
 
 

@@ -29,18 +29,8 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import (
-    McpTool,
-    Page,
-    Repetition,
-    Request,
-    Stream,
-    StreamedView,
-    View,
-    read,
-    stream,
-    write,
-)
+from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
 from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
@@ -76,7 +66,7 @@ class ConfiguringRequest(Request[R], kw_only=True):
         ),
     ] = UNSET
     description: Setting[Annotated[str, describe("purpose of the agent, added to its prompt")]] = UNSET
-    instructions: Setting[Annotated[str, describe("instructions for the model, up to 64 KiB")]] = UNSET
+    instructions: Setting[Annotated[str, describe("instructions for the model, up to 65,536 characters")]] = UNSET
     tools: Setting[Annotated[list[Any], Meta(max_length=128, description="tools that only this agent has")]] = UNSET
     mcp: Setting[Annotated[Object, describe("MCP servers whose tools it uses: {servers: [...]}")]] = UNSET
     mind: Setting[Annotated[Object, describe("limits of its mind: {maxTokens, minRecentCycles}")]] = UNSET
@@ -234,11 +224,12 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
 @read(
     "GET /api/agents",
     access=Anybody(),
-    tool=McpTool(
+    tool=Tool(
         name="list_agents",
         title="List agents",
         answer=("name", "display_name", "team", "role", "resident", "paused"),
         hidden=("retired",),
+        doors=FOR_MCP,
     ),
 )
 class ListAgents(Request[AgentPage]):

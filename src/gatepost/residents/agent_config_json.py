@@ -10,7 +10,7 @@ same: somebody who may change a URL without knowing the secret could otherwise h
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,20 +24,16 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import HOUR, Duration, format_duration, parse_duration
 from gatepost.errors import Invalid, quote_value
 from gatepost.operations import validation
+from gatepost.operations.operation_tool import load_tools
+from gatepost.operations.tool import Door
 from gatepost.residents import agent_config as records
 from gatepost.residents.capability import Capability, parse_capability
 
-#: the tools that residents have, some of them by a skill; no configured tool may have one of these names
-BUILT_IN_TOOLS: Final = frozenset(
-    {
-        *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
-        *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals"),
-        *("set_plans", "get_plans", "delete_plans", "send_mail", "reply"),
-        *("post_note", "read_notes", "post_work_event"),
-        *("ask_decision", "answer_decision", "set_gate", "resolve_gate"),
-        *("create_route", "update_route", "disable_route", "list_routes", "list_dead_letters", "replay_dead_letter"),
-        *("discard_dead_letter", "set_trigger", "list_triggers", "disable_trigger"),
-    }
+#: the built-in tools that are no operations (`residents/tools`)
+CYCLE_TOOLS: Final = (
+    *("enter_space", "send_message", "read_messages", "peek_inbox", "skip"),
+    *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals", "set_plans", "delete_plans"),
+    "set_trigger",
 )
 #: skills that a configuration may name
 SKILLS: Final = (ROUTING,)
@@ -61,6 +57,12 @@ _SECRET_SCHEME: Final = re.compile(r"([A-Za-z]{1,20}) \S+")
 _MODEL_HINT: Final = (
     "write PROVIDER:NAME, such as openai:gpt-5, anthropic:NAME or ollama:NAME, or demo, which needs no key"
 )
+
+
+@cache
+def list_built_in_tools() -> frozenset[str]:
+    """Return the tools that residents have, some of them by a skill: no configured tool may have one of these names."""
+    return frozenset({*CYCLE_TOOLS, *load_tools(Door.RESIDENT)})
 
 
 def encode(config: records.AgentConfig) -> str:
@@ -220,7 +222,7 @@ def _parse_code(value: Any) -> int:
 
 
 def _check_tool(place: str, tool: records.Tool) -> None:
-    if tool.name in BUILT_IN_TOOLS:
+    if tool.name in list_built_in_tools():
         raise Invalid(f"{place}.name: {tool.name!r} is a built-in tool", hint="give yours another name")
     if (tool.execution is records.Execution.GATEWAY) is not (tool.request is not None):
         if tool.request is None:
@@ -278,7 +280,7 @@ def _check_unique(field: str, names: Iterable[str]) -> None:
 
 def _check_phases(config: records.AgentConfig) -> None:
     """Check the phases of the loop. Where servers bring tools of their own, nobody knows yet which there are."""
-    names = BUILT_IN_TOOLS | {tool.name for tool in config.tools}
+    own_names = {tool.name for tool in config.tools}
     last_step = 0
     for number, phase in enumerate(config.loop.phases):
         place = f"loop.phases[{number}]"
@@ -286,10 +288,10 @@ def _check_phases(config: records.AgentConfig) -> None:
             raise Invalid(f"{place}.step: {phase.step} is not after the phase before", hint="write the phases in order")
         last_step = phase.step
         for place_in_list, name in enumerate(phase.tools):
-            if not config.mcp.servers and name not in names:
+            if not config.mcp.servers and name not in own_names and name not in list_built_in_tools():
                 raise Invalid(
                     f"{place}.tools[{place_in_list}]: {quote_value(name)} is not a tool of this agent",
-                    hint=validation.suggest(name, sorted(names)),
+                    hint=validation.suggest(name, sorted(own_names | list_built_in_tools())),
                 )
 
 

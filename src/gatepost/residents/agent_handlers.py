@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_handlers import build_changes, build_spec
@@ -48,7 +48,7 @@ def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> api.Agen
 
 @api.ShowAgent.handler
 def show_agent(tx: Reader, request: api.ShowAgent, caller: Caller) -> api.AgentView:
-    agent = agents.require_agent(directory.show(tx, request.name))
+    agent = directory.require_agent(directory.show(tx, request.name))
     include_config = caller.entity in (None, agent.name)
     return _view_agent(agent, agents.show(tx, agent.name), include_config=include_config)
 
@@ -80,7 +80,7 @@ def resume_agent(tx: Transaction, request: api.ResumeAgent, caller: Caller) -> a
 @api.WakeAgent.handler
 def wake_agent(tx: Transaction, request: api.WakeAgent, caller: Caller) -> api.WokenView:
     agent = find_agent(tx, request.name)
-    tx.after_commit(Signal(agent.name, "wake"))
+    tx.after_commit(Signal(Topic("inbox", agent.name), "wake"))
     return api.WokenView(name=agent.name, woken=True)
 
 
@@ -122,11 +122,11 @@ def show_session(tx: Reader, request: api.ShowSession, caller: Caller) -> api.Se
 
 def find_agent(tx: Reader, name: str) -> Entity:
     """Return the agent with a name or an alias; raise `UnknownAddress` for any other kind of entity."""
-    return agents.require_agent(directory.find(tx, name))
+    return directory.require_agent(directory.find(tx, name))
 
 
 def _read_agent(tx: Reader, name: str) -> api.AgentView:
-    agent = agents.require_agent(directory.show(tx, name))
+    agent = directory.require_agent(directory.show(tx, name))
     return _view_agent(agent, agents.show(tx, agent.name))
 
 

@@ -22,7 +22,7 @@ from gatepost.core import address
 from gatepost.core.address import EntityAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
@@ -149,7 +149,6 @@ def post(
     sender: str | Entity,
     content: str,
     data: Json = None,
-    hops: int = 0,
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Post a message in a space, and push it to every other agent in it."""
@@ -179,7 +178,6 @@ def post(
         content=content,
         data=data,
         dedup_key=f"msg:{message.id}",
-        hops=hops,
         trust=trust,
     )
     data_json = event_limits.validate_push(message_push, tx.limits)
@@ -303,7 +301,7 @@ def _build_event_data(space: Space, message: Message) -> Json:
 
 def _build_signal(space: Space, cause: str) -> Signal:
     """Return a signal to live readers of the space."""
-    return Signal(f"space:{space.id}", cause)
+    return Signal(Topic("space", space.id), cause)
 
 
 def _build_refusal(id: str, entity: Entity) -> Refused:

@@ -8,7 +8,8 @@ from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.operations.access import ActAs, Administrator, Anybody, Owner
 from gatepost.operations.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
-from gatepost.operations.operation import McpTool, Page, Repetition, Request, Stream, read, stream, write
+from gatepost.operations.operation import Page, Repetition, Request, Stream, read, stream, write
+from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.spaces.space import Member, Message, Space
 
 Title = Annotated[str, describe("the name of the space", minLength=1, maxLength=200)]
@@ -165,7 +166,7 @@ class RemoveMember(Request[None]):
     "GET /api/spaces/{id}/messages",
     access=ActAs("member"),
     errors=(NotFound,),
-    tool=McpTool(
+    tool=Tool(
         name="read_space",
         title="Read a space",
         answer=_MESSAGE_ANSWER,
@@ -173,6 +174,7 @@ class RemoveMember(Request[None]):
         hidden=("member",),
         defaults={"limit": 20},
         renames={"id": "space"},
+        doors=FOR_MCP,
     ),
 )
 class ReadMessages(Request[MessagePage]):
@@ -192,13 +194,14 @@ class ReadMessages(Request[MessagePage]):
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"content": "Pull the Q4 revenue numbers", "sender": "husam"},
-    tool=McpTool(
+    tool=Tool(
         name="post_to_space",
         title="Post to a space",
         answer=_MESSAGE_ANSWER,
         own=("sender",),
         hidden=("data",),
         renames={"id": "space"},
+        doors=FOR_MCP,
     ),
 )
 class PostMessage(Request[MessageView]):

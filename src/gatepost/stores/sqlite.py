@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatepost.core.ports import Row
+from gatepost.core.text import fold_text
 from gatepost.errors import Damaged, Unavailable
 from gatepost.stores import schema_versions as schema
 from gatepost.stores.group_commit import fit_rows
@@ -240,6 +241,7 @@ class _SqliteMigration(schema.MigrationTarget):
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__(db.execute)
         self._db = db
+        db.create_function("fold_text", 1, fold_text, deterministic=True)
 
     def lock(self) -> None:
         # A table that others refer to can only be recreated without foreign keys; `commit` checks them.

@@ -8,8 +8,8 @@ import pytest
 
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
-from gatepost.mcp.lenient_arguments import load_tools
 from gatepost.mcp.server import PROMPTS
+from gatepost.operations.operation_tool import load_tools
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs.mcp.node_client import REVISIONS, ClientError, NodeClient, open_node_client

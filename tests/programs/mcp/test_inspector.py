@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, ListToolsResult
 
-from gatepost.mcp.lenient_arguments import load_tools
+from gatepost.operations.operation_tool import load_tools
 from tests.mcp.office import TRANSPORTS, Office, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs import cache

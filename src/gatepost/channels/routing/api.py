@@ -4,12 +4,12 @@ administrator manages them, and agents with the skill `routing`, each its own ru
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing.rule import MAX_RANK, RouteRule
+from gatepost.channels.routing.rule import MAX_RANK, ROUTING, RouteRule
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound
@@ -17,6 +17,7 @@ from gatepost.inbox.event import Priority, Ref
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, View, read, write
+from gatepost.operations.tool import FOR_RESIDENTS, Tool
 
 #: the group of these operations in OpenAPI
 TAG = "routes"
@@ -33,6 +34,17 @@ Filters = Annotated[
 Targets = Annotated[tuple[str, ...], describe("the addresses that get what matches", minItems=1, maxItems=20)]
 Rank = Annotated[int, Meta(ge=-MAX_RANK, le=MAX_RANK, description="of the rules that match, the highest rank decides")]
 Active = Annotated[bool, describe("whether it decides about anything")]
+
+#: the tools are offered to residents with the skill
+_FOR_ROUTERS: Final[dict[str, Any]] = {"skill": ROUTING, "doors": FOR_RESIDENTS}
+#: what a model is told
+_NOTES: Final = {
+    "targets": "who gets what matches: names, team:NAME or team:NAME/ROLE",
+    "filters": "dotted paths and the values that must be there, such as {'payload.repository.name': 'shop'}; paths"
+    " begin with trigger, channel, session, kind, content, metadata or payload",
+}
+_RULE_NOTE: Final = "the id or the name of a rule"
+_LETTER_NOTE: Final = "the id of the message, such as dead_..."
 
 
 class RouteView(RecordView[RouteRule]):
@@ -66,6 +78,14 @@ class RoutePage(Page[RouteView]):
         "targets": ["analyst"],
         "rank": 10,
     },
+    tool=Tool(
+        name="create_route",
+        description="Make a rule that says who gets what comes through a channel. Without filters it matches everything"
+        " there.",
+        hidden=("active",),
+        notes=_NOTES,
+        **_FOR_ROUTERS,
+    ),
 )
 class CreateRoute(Request[RouteView]):
     """Make a rule. Its filters are exact; of the rules that match, the one with the highest rank decides."""
@@ -78,7 +98,17 @@ class CreateRoute(Request[RouteView]):
     active: Active = True
 
 
-@read("GET /api/routes", access=Anybody())
+@read(
+    "GET /api/routes",
+    access=Anybody(),
+    tool=Tool(
+        name="list_routes",
+        description="Read all rules. Of those that match, the one with the highest rank decides, and of equal ones the"
+        " oldest.",
+        items="routes",
+        **_FOR_ROUTERS,
+    ),
+)
 class ListRoutes(Request[RoutePage]):
     """List the rules, in the order in which they were made."""
 
@@ -93,7 +123,32 @@ class ShowRoute(Request[RouteView]):
     id: str
 
 
-@write("PATCH /api/routes/{id}", access=Anybody(), errors=(NotFound, Conflict), example={"rank": 20})
+@write(
+    "PATCH /api/routes/{id}",
+    access=Anybody(),
+    errors=(NotFound, Conflict),
+    example={"rank": 20},
+    tool=(
+        Tool(
+            name="update_route",
+            description="Change a rule that you have made. What you leave out stays; filters and targets are replaced"
+            " as a whole.",
+            renames={"id": "route"},
+            notes={**_NOTES, "route": _RULE_NOTE},
+            **_FOR_ROUTERS,
+        ),
+        Tool(
+            name="disable_route",
+            description="Let a rule that you have made decide about nothing any more. It is kept, and update_route can"
+            " activate it.",
+            hidden=("name", "targets", "channel", "filters", "rank"),
+            fixed={"active": False},
+            renames={"id": "route"},
+            notes={"route": _RULE_NOTE},
+            **_FOR_ROUTERS,
+        ),
+    ),
+)
 class ChangeRoute(Request[RouteView]):
     """Change what is named in the body; the rest stays. Only its maker and the administrator may."""
 
@@ -196,7 +251,17 @@ class DeadLetterPage(Page[DeadLetterView]):
     pass
 
 
-@read("GET /api/routes/dead-letters", access=Anybody())
+@read(
+    "GET /api/routes/dead-letters",
+    access=Anybody(),
+    tool=Tool(
+        name="list_dead_letters",
+        items="deadLetters",
+        max_field=4_000,
+        hidden=("replayed",),
+        **_FOR_ROUTERS,
+    ),
+)
 class ListDeadLetters(Request[DeadLetterPage]):
     """List the messages that nobody got, the oldest first."""
 
@@ -216,6 +281,12 @@ class ReplayedLetterView(View):
     access=Anybody(),
     repetition=Repetition.KEYED,
     errors=(NotFound, Conflict),
+    tool=Tool(
+        name="replay_dead_letter",
+        answer=("id", "targets"),
+        notes={"id": _LETTER_NOTE},
+        **_FOR_ROUTERS,
+    ),
 )
 class ReplayDeadLetter(Request[ReplayedLetterView]):
     """Route a message that nobody got again, by the rules of now. It is refused if there still is nobody."""
@@ -228,6 +299,13 @@ class ReplayDeadLetter(Request[ReplayedLetterView]):
     access=Anybody(),
     repetition=Repetition.KEYED,
     errors=(NotFound, Conflict),
+    tool=Tool(
+        name="discard_dead_letter",
+        description="Discard a message that nobody got: nobody will get it. This cannot be undone.",
+        answer=("id",),
+        notes={"id": _LETTER_NOTE},
+        **_FOR_ROUTERS,
+    ),
 )
 class DiscardDeadLetter(Request[DeadLetterView]):
     """Discard a message that nobody got: it is marked as handled, and not routed."""

@@ -3,12 +3,13 @@ Triggers: how something outside reaches agents. Their owners and the administrat
 webhooks.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from gatepost.channels.routing.api import UnroutedReason
+from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers.trigger import (
     MAX_PROMPT_LENGTH,
     DeliveryMode,
@@ -37,6 +38,7 @@ from gatepost.operations.fields import (
     describe,
 )
 from gatepost.operations.operation import Page, Request, RequestPart, View, raw, read, write
+from gatepost.operations.tool import FOR_RESIDENTS, Tool
 
 Interval = Annotated[str, Format(format_duration), Meta(examples=["30m"])]
 ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
@@ -87,6 +89,13 @@ class TriggerView(RecordView[Trigger]):
 
 class TriggerPage(Page[TriggerView]):
     pass
+
+
+#: what a model gets of a trigger
+_ANSWER: Final = (
+    *("name", "provider", "target", "prompt", "owner", "session", "schedule", "heartbeat"),
+    *("active", "next_at"),
+)
 
 
 class ScheduleSpec(RequestPart):
@@ -160,7 +169,19 @@ class AddTrigger(TriggerFields):
     provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
 
 
-@read("GET /api/triggers", access=Anybody())
+@read(
+    "GET /api/triggers",
+    access=Anybody(),
+    tool=Tool(
+        name="list_triggers",
+        description="Read the triggers that you own, without their secrets.",
+        answer=_ANSWER,
+        items="triggers",
+        hidden=("provider",),
+        skill=ROUTING,
+        doors=FOR_RESIDENTS,
+    ),
+)
 class ListTriggers(Request[TriggerPage]):
     """List the triggers of the caller, without secrets; for the administrator all."""
 
@@ -181,6 +202,16 @@ class ShowTrigger(Request[TriggerView]):
     access=Anybody(),
     errors=(NotFound, Conflict, TooLarge),
     example={"active": False},
+    tool=Tool(
+        name="disable_trigger",
+        description="Let nothing come through a trigger any more. It is kept, and set_trigger can activate it.",
+        answer=_ANSWER,
+        hidden=tuple(name for name in TriggerFields.__struct_fields__ if name != "name"),
+        fixed={"active": False},
+        notes={"name": "a trigger that you own"},
+        skill=ROUTING,
+        doors=FOR_RESIDENTS,
+    ),
 )
 class ChangeTrigger(TriggerFields):
     """Change what is named in the body; the rest stays. An inactive webhook answers as if it did not exist."""

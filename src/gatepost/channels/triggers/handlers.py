@@ -1,7 +1,7 @@
 """Triggers, which are managed here; `gateway/webhook_routes.py` receives what is sent to them."""
 
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
@@ -23,6 +23,7 @@ from gatepost.channels.triggers.trigger import (
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
+from gatepost.errors import Conflict
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
@@ -34,13 +35,17 @@ _CONFIG_FIELDS: Final = (
 _DEFAULTS: Final = TriggerConfig()
 
 
-@api.AddTrigger.handler
-def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller) -> api.TriggerView:
+def build_spec(request: api.AddTrigger, _: None) -> TriggerSpec:
+    """Return the trigger that a request asks for, checked by its provider."""
     check_provider(request.provider)
     changes = build_changes(request, request.provider, TriggerConfig())
     given = {name: value for name, value in changes.items() if value is not None}
     given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
-    spec = TriggerSpec(name=request.name, provider=request.provider, **given)
+    return TriggerSpec(name=request.name, provider=request.provider, **given)
+
+
+@api.AddTrigger.prepared_handler(build_spec)
+def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: TriggerSpec) -> api.TriggerView:
     return api.TriggerView.of(triggers.add(tx, spec, by=caller.entity))
 
 
@@ -51,18 +56,55 @@ def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> api.
 
 @api.ShowTrigger.handler
 def show_trigger(tx: Reader, request: api.ShowTrigger, caller: Caller) -> api.TriggerView:
-    return _ViewBuilder().build(triggers.find_own(tx, request.name, caller.entity))
+    return _ViewBuilder().build(find_own_trigger(tx, request, caller))
 
 
-@api.ChangeTrigger.handler
-def change_trigger(tx: Transaction, request: api.ChangeTrigger, caller: Caller) -> api.TriggerView:
-    trigger = triggers.find_own(tx, request.name, caller.entity)
+def find_own_trigger(tx: Reader, request: api.ChangeTrigger | api.ShowTrigger, caller: Caller) -> Trigger:
+    return triggers.find_own(tx, request.name, caller.entity)
+
+
+class CheckedChange(NamedTuple):
+    """What the provider of another package says of a change."""
+
+    #: None if it was not asked
+    config: TriggerConfig | None = None
+    #: why the provider cannot be used; None if it can
+    problem: str | None = None
+
+
+def check_change(request: api.ChangeTrigger, trigger: Trigger) -> CheckedChange:
+    if trigger.provider in BUILT_IN_PROVIDERS:
+        return CheckedChange()
+    config = _find_config_to_check(request, trigger)
+    return CheckedChange(
+        config=plugins.prepare_config(trigger.provider, config) if config is not None else None,
+        problem=plugins.find_problem(trigger.provider, plugins.load_providers()),
+    )
+
+
+def _find_config_to_check(request: api.ChangeTrigger, trigger: Trigger) -> TriggerConfig | None:
+    """Return the configuration that a trigger is to have; None if it stays, and the trigger is not opened."""
+    config = build_changes(request, trigger.provider, trigger.config).get("config")
+    return config or (trigger.config if request.active is True else None)
+
+
+@api.ChangeTrigger.prepared_handler(check_change, read=find_own_trigger)
+def change_trigger(
+    tx: Transaction, request: api.ChangeTrigger, caller: Caller, checked: CheckedChange
+) -> api.TriggerView:
+    trigger = find_own_trigger(tx, request, caller)
     changes = build_changes(request, trigger.provider, trigger.config)
     if request.active is not UNSET:
         changes["active"] = request.active
-    if trigger.provider not in BUILT_IN_PROVIDERS and ("config" in changes or request.active is True):
-        changes["config"] = plugins.prepare_config(trigger.provider, changes.get("config", trigger.config))
-    return _ViewBuilder().build(triggers.change(tx, request.name, changes, by=caller.entity))
+    if trigger.provider in BUILT_IN_PROVIDERS:
+        return api.TriggerView.of(triggers.change(tx, request.name, changes, by=caller.entity))
+    config = _find_config_to_check(request, trigger)
+    if config is not None:
+        if checked.config is None or checked.config.options != config.options:
+            raise Conflict(f"the options of {request.name!r} were changed at the same time", hint="try again")
+        changes["config"] = replace(config, sends=checked.config.sends)
+    changed = triggers.change(tx, request.name, changes, by=caller.entity)
+    return api.TriggerView.of(changed, problem=checked.problem)
 
 
 @api.DeleteTrigger.handler

@@ -35,9 +35,9 @@ WHERE m.space = :space AND e.kind = 'agent' AND e.retired_at IS NULL
 ORDER BY e.number
 
 -- name: find_by_run
--- The agent of a run, and the hops and the tokens of the run.
+-- The agent of a run, and the tokens of the run.
 SELECT
-    r.hops, r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
+    r.tokens, e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at,
     e.retired_at
 FROM runs r
 JOIN entities e ON e.number = r.agent
@@ -55,9 +55,12 @@ WHERE e.number > :after
 ORDER BY e.number
 LIMIT :limit
 
+-- name: find_shown
+SELECT number FROM entities WHERE display_key = :display_key LIMIT 1
+
 -- name: insert
-INSERT INTO entities (name, kind, display, team, role, owner, created_at)
-VALUES (:name, :kind, :display, :team, :role, :owner, :now)
+INSERT INTO entities (name, kind, display, display_key, team, role, owner, created_at)
+VALUES (:name, :kind, :display, :display_key, :team, :role, :owner, :now)
 ON CONFLICT (name) DO NOTHING
 RETURNING number
 
@@ -67,7 +70,8 @@ UPDATE entities SET display = display WHERE number = :number
 
 -- name: update
 UPDATE entities SET
-    display = :display, team = CAST(:team AS TEXT), role = CAST(:role AS TEXT), owner = CAST(:owner AS BIGINT)
+    display = :display, display_key = :display_key, team = CAST(:team AS TEXT), role = CAST(:role AS TEXT),
+    owner = CAST(:owner AS BIGINT)
 WHERE number = :number
 
 -- name: retire

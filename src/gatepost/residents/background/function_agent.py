@@ -40,6 +40,7 @@ from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCa
 from gatepost.residents.runs import ending_actions as run_endings, journal_actions as journal
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.residents.runs.resume_actions import LeasedRun
+from gatepost.residents.tools import load_tools
 
 log = structlog.get_logger("gatepost.function_agent")
 
@@ -160,6 +161,7 @@ AgentFunction = Callable[[EventBatch, AgentContext], Awaitable[object]]
 
 async def run_function(deps: CycleDeps, leased_run: LeasedRun, function: AgentFunction) -> CycleOutcome:
     """Let a function handle the batch of a run."""
+    load_tools()  # now, and not in the first transaction that uses one
     run_lease = leased_run.run_lease
     event_ids = [event for step in leased_run.steps if isinstance(step.turn, Prompt) for event in step.turn.events]
     batch = EventBatch(await deps.store.read(_read_events, event_ids, run_lease.run.agent))

@@ -18,8 +18,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.errors import Unavailable
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.residents.agent_config import AgentConfig, ModelChoice, Resident
-from gatepost.residents.background import tool_arguments as tool_schema
-from gatepost.residents.background.toolkit import build_failure
+from gatepost.residents.background.toolkit import build_built_in_tools, build_failure
 from gatepost.residents.mind_compaction import render_summaries, trim_turns
 from gatepost.residents.model_failures import ModelFailed
 from gatepost.residents.model_port import CallResult, ChatRequest, Model, ModelReply, Prompt, ToolCall, ToolSpec, Turn
@@ -27,7 +26,6 @@ from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.api import ReplayRun, ReplayView
 from gatepost.residents.runs.run import Run, Step
 from gatepost.residents.system_prompt_actions import read_facts, render_system_prompt
-from gatepost.residents.tools import list_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +145,11 @@ class _RecordedResults:
 
 
 def _list_tool_specs(config: AgentConfig) -> list[ToolSpec]:
-    built_in = [tool_schema.build_spec(name, tool.function) for name, tool in list_tools(config.skills).items()]
-    return [*built_in, *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools)]
+    built_in = build_built_in_tools(frozenset(config.skills)).values()
+    return [
+        *(tool.spec for tool in built_in),
+        *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools),
+    ]
 
 
 def _extract_replies(turns: Sequence[Turn]) -> list[Any]:

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import structlog
@@ -29,8 +29,10 @@ from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, Unavailable, quote_value
 from gatepost.jobs.retry_policy import Job
+from gatepost.operations.operation_tool import OperationTool
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import Execution, LoopRules, Resident, Tool as ConfiguredTool, ToolServer
+from gatepost.residents.agent_config_json import list_built_in_tools
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.model_port import (
     CallResult,
@@ -43,7 +45,7 @@ from gatepost.residents.model_port import (
     ToolSpec,
 )
 from gatepost.residents.runs import actions as runs, deferred_call_actions as deferred_calls
-from gatepost.residents.tools import BUILT_IN_TOOLS, list_tools
+from gatepost.residents.tools import list_tools
 
 log = structlog.get_logger("gatepost.tools")
 
@@ -59,10 +61,9 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separator
 class BuiltInTool:
     name: str
     spec: ToolSpec
+    #: reads the arguments as the model wrote them; those of an operation are checked when it is called
+    parse_arguments: Callable[[str], dict[str, Any]]
     has_effect: bool
-
-    def parse_arguments(self, text: str) -> dict[str, Any]:
-        return tool_schema.parse_arguments(BUILT_IN_TOOLS[self.name].function, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class Toolbox:
     def add(self, function: Callable[..., Any], *, agent: str = "", name: str | None = None) -> None:
         """Let an agent, or all agents if none is named, use a function of this process."""
         tool_name = name or function.__name__
-        if tool_name in BUILT_IN_TOOLS:
+        if tool_name in list_built_in_tools():
             raise Conflict(f"there is a built-in tool {tool_name!r} already", hint="give it another name")
         tool_schema.build_spec(tool_name, function)
         self._functions.setdefault(agent, {})[tool_name] = function
@@ -176,7 +177,7 @@ class Toolbox:
             *(_build_function_tool(resident.name, name, function) for name, function in functions.items()),
             *server_tools,
         ]
-        tools: dict[str, Tool] = {**_build_built_in_tools(frozenset(resident.config.skills))}
+        tools: dict[str, Tool] = {**build_built_in_tools(frozenset(resident.config.skills))}
         for tool in candidates:
             tools.setdefault(tool.name, tool)
         return Toolkit(tools, resident.config.loop, troubles)
@@ -212,11 +213,18 @@ class Toolbox:
 
 
 @cache
-def _build_built_in_tools(skills: frozenset[str]) -> Mapping[str, BuiltInTool]:
-    return {
-        name: BuiltInTool(name, tool_schema.build_spec(name, tool.function), tool.has_effect)
-        for name, tool in list_tools(skills).items()
-    }
+def build_built_in_tools(skills: frozenset[str]) -> Mapping[str, BuiltInTool]:
+    tools: dict[str, BuiltInTool] = {}
+    for name, tool in list_tools(skills).items():
+        if isinstance(tool, OperationTool):
+            spec, parse = ToolSpec(name, tool.description, tool.input_schema), tool_schema.parse_document
+        else:
+            spec, parse = (
+                tool_schema.build_spec(name, tool.function),
+                partial(tool_schema.parse_arguments, tool.function),
+            )
+        tools[name] = BuiltInTool(name, spec, parse, tool.has_effect)
+    return tools
 
 
 def _build_function_tool(

@@ -27,11 +27,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from gatepost.channels.conversation import is_user_prompt
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration
 from gatepost.directory import entity_rows as entities
 from gatepost.errors import Lost, Refused
@@ -45,7 +44,7 @@ from gatepost.residents.agent_config import Resident
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.run import Run
-from gatepost.residents.tools import BUILT_IN_TOOLS, ToolContext, call_tool
+from gatepost.residents.tools import ToolContext, call_tool, load_tools
 from gatepost.residents.tools.context import MAX_RESULT_SIZE
 
 #: pending items that are read for a preview, and to find the critical ones
@@ -106,11 +105,10 @@ def run_tool(
 ) -> ToolOutcome:
     """Call a built-in tool and write its result; with `include_waiting`, return the pending items after that too."""
     renew_lease(tx, run_lease)
-    agent, hops, weight = entities.find_by_run(tx, run_lease.run.number)
+    agent, weight = entities.find_by_run(tx, run_lease.run.number)
     if not agent.is_live:
         raise Refused(f"{agent.name!r} is retired")
-    run = run_lease.run if hops == run_lease.run.hops else replace(run_lease.run, hops=hops)
-    max_bytes = count_pullable_bytes(run_lease, weight)
+    run, max_bytes = run_lease.run, count_pullable_bytes(run_lease, weight)
     ctx = ToolContext(
         tx=tx,
         agent=agent,
@@ -126,7 +124,7 @@ def run_tool(
         step_number,
         result,
         key=key,
-        effects=int(BUILT_IN_TOOLS[call.tool].has_effect),
+        effects=int(load_tools()[call.tool].has_effect),
         taken_items=ctx.taken_items,
     )
     return ToolOutcome(result, ctx.active_space, list_waiting_items(tx, agent.number) if include_waiting else None)
@@ -185,7 +183,7 @@ def write_step(
         tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
     ):
         raise Lost(f"the run {run.id!r} has ended")
-    tx.after_commit(Signal(f"run:{run.id}", "step"))
+    tx.after_commit(Signal(Topic("run", run.id), "step"))
 
 
 def build_inbox_prompt(inbox_batch: Batch) -> Prompt:

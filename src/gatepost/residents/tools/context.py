@@ -36,11 +36,6 @@ class ToolContext:
     #: items that the tool took from the inbox into the run
     taken_items: list[Item] = field(default_factory=list)
 
-    @property
-    def hops(self) -> int:
-        """The hops of events that the agent sends: one more than those of the events that it got."""
-        return self.run.outgoing_hops
-
 
 @dataclass(frozen=True, slots=True)
 class ToolFunction:

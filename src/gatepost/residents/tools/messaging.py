@@ -18,16 +18,11 @@ from gatepost.spaces.space import MessageRow
 _MAX_MESSAGES: Final = 200
 #: a text of this length fits in any case
 _SAFE_LENGTH: Final = MAX_RESULT_SIZE // 2 // MAX_CHAR_SIZE
-#: addresses that one note notifies
-_MAX_ADDRESSES: Final = 50
 _MAX_EVENTS: Final = 10
 #: bytes of a result beside its events
 _RESULT_OVERHEAD: Final = 64
 
 _Limit = Annotated[int, f"how many messages at most; {_MAX_MESSAGES} is the most there is"]
-_Priority = Annotated[
-    str, "critical, high, normal, low or fyi; critical interrupts whoever gets it, fyi does not even wake them"
-]
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -57,7 +52,7 @@ def send_message(ctx: ToolContext, text: Annotated[str, "what to say, as everybo
     if not text.strip():
         raise Invalid("the text is empty", hint="to say nothing, do not call this tool")
     data = {"streamId": ctx.call, "runId": ctx.run.id}
-    message = spaces.post(ctx.tx, ctx.active_space, sender=ctx.agent, content=text, data=data, hops=ctx.hops)
+    message = spaces.post(ctx.tx, ctx.active_space, sender=ctx.agent, content=text, data=data)
     return {"success": True, "messageId": message.id, "status": "delivered"}
 
 

@@ -6,13 +6,10 @@ of every cycle lists them.
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
-import msgspec
-
 from gatepost.core.json_limits import Json
 from gatepost.errors import Invalid
 from gatepost.plans import actions as plan_actions, plan as rules
-from gatepost.plans.api import PlanView
-from gatepost.plans.plan import CatchUp, Plan, PlanSpec, PlanStatus
+from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus
 from gatepost.residents import goal_and_memory_actions
 from gatepost.residents.goals_and_memories import (
     MAX_GOALS,
@@ -28,21 +25,6 @@ _MAX_MEMORIES_PER_CALL: Final = 100
 _MAX_PLANS_PER_CALL: Final = 50
 #: pending plans of one agent
 _MAX_PENDING_PLANS: Final = 200
-#: plans that are listed, also ended ones
-_PLAN_LIST_LIMIT: Final = 1_000
-_PLAN_FIELDS: Final = (
-    "id",
-    "name",
-    "instruction",
-    "cron",
-    "timeZone",
-    "scheduledAt",
-    "onGate",
-    "nextRunAt",
-    "status",
-    "active",
-    "isRecurring",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,17 +118,10 @@ def set_plans(
         raise Invalid(
             f"that would be more than {_MAX_PENDING_PLANS} plans", hint="delete those that are not needed any more"
         )
-    results = [plan_actions.set_plan(ctx.tx, ctx.agent.name, spec, hops=ctx.hops) for spec in specs]
+    results = [plan_actions.set_plan(ctx.tx, ctx.agent.name, spec, by=ctx.agent.name) for spec in specs]
     disabled_ids = [plan.id for plan in results if not plan.active]
     document: dict[str, Json] = {"success": True, "count": len(results), "ids": [plan.id for plan in results]}
     return document | ({"disabled": disabled_ids} if disabled_ids else {})
-
-
-def get_plans(ctx: ToolContext, status: Annotated[PlanStatus | None, "only plans that are so"] = None) -> Json:
-    """Read your plans in full."""
-    all_plans = plan_actions.page(ctx.tx, ctx.agent.name, status=status, limit=_PLAN_LIST_LIMIT)
-    documents = take_fitting([_build_plan_document(plan) for plan in all_plans])
-    return {"plans": documents} | ({"more": len(all_plans) - len(documents)} if len(documents) < len(all_plans) else {})
 
 
 def delete_plans(ctx: ToolContext, plan_ids: Annotated[list[str], "the ids of plans of yours"]) -> Json:
@@ -175,10 +150,3 @@ def _build_spec(
         active=active,
         schedule=rules.parse_schedule(**schedule),
     )
-
-
-def _build_plan_document(plan: Plan) -> Json:
-    document = msgspec.to_builtins(PlanView.of(plan))
-    return {name: document[name] for name in _PLAN_FIELDS} | {
-        "instruction": shorten(plan.instruction, MAX_RESULT_SIZE // 2)
-    }

@@ -1,0 +1,55 @@
+"""
+Answer a request in a transaction, for a caller whose names were found in the same transaction.
+
+`operations/access.py` says who may ask for an operation; the names and aliases that a request acts for are found here.
+"""
+
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
+
+from gatepost.core.ports import Reader
+from gatepost.directory import entity_actions as directory
+from gatepost.errors import GatepostError
+from gatepost.operations import access
+from gatepost.operations.access import Caller
+from gatepost.operations.operation import Request
+
+R = TypeVar("R")
+Q = TypeVar("Q", bound=Request[Any])
+
+
+def execute(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
+    """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
+    operation = request.operation
+    authorized = authorize_names(tx, request, caller)
+    if operation.preparation is None:
+        return cast("R", operation.handler(tx, authorized, caller))
+    if isinstance(prepared, GatepostError):
+        raise prepared
+    return cast("R", operation.handler(tx, authorized, caller, prepared))
+
+
+def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
+    """
+    Return the request with the name of the entity in the place of a name or alias that its rule is about. For an entity
+    all others are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
+    The owner of an agent may name it where it only reads.
+    """
+    rule = request.operation.access
+    if not isinstance(rule, access.Owner | access.TriggerKey):
+        return request
+    name = getattr(request, rule.field)
+    if name in (None, caller.name):
+        return request
+    if not caller.is_administrator:
+        entity = directory.find_or_none(tx, name)
+        is_owner = entity is not None and isinstance(rule, access.SelfOrOwner) and entity.owner == caller.name
+        if entity is None or (entity.name != caller.name and not is_owner):
+            raise caller.build_refusal(name)
+        own_name = entity.name
+    elif isinstance(rule, access.Owner):
+        own_name = directory.find(tx, name).name
+    else:
+        own_name = directory.require_agent(directory.find_live(tx, name)).name
+    return request if name == own_name else replace(request, **{rule.field: own_name})
