@@ -109,9 +109,15 @@ class GatewayApp:
         """While entered, streams and credentials follow what is signalled."""
         bus, frames = self.state.signal_bus, GateFrames(self.state.store, self.state.live_streams)
         presence = ChatPresence(self.state.live_streams)
-        with bus.subscribe(self.state.live_streams.on_signal), bus.subscribe(self.state.authenticator.on_signal):
+        with (
+            bus.subscribe(self.state.live_streams.on_signal, "streams"),
+            bus.subscribe(self.state.authenticator.on_signal, "authenticator"),
+        ):
             async with frames.run(), self._mcp_route.run():
-                with bus.subscribe(frames.on_signal), bus.subscribe(presence.on_signal):
+                with (
+                    bus.subscribe(frames.on_signal, "gate frames"),
+                    bus.subscribe(presence.on_signal, "chat presence"),
+                ):
                     yield
         await self.state.live_streams.close()
 

@@ -54,7 +54,7 @@ from gatepost.channels.triggers import rows as trigger_rows
 from gatepost.channels.triggers.trigger import GroupMode, Trigger
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound
@@ -388,7 +388,7 @@ def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -
     }
     if old_chat in (*config.allow, *config.block):
         trigger_rows.update(tx, replace(trigger, config=replace(config, **lists)))
-        tx.after_commit(Signal(f"trigger:{trigger.name}", "changed", wakes=False))
+        tx.after_commit(Signal(Topic("trigger", trigger.name), "changed", wakes=False))
         if trigger.is_from_file:
             text = f"the group {old_chat} of the bot {trigger.name!r} is {new_chat} now: change it in gatepost.toml"
             outgoing.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")
