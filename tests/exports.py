@@ -47,7 +47,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.ledger import (
-    posting_actions as ledger_posts,
+    ledger_step_actions as ledger_steps,
     profile_actions as ledger_profiles,
     topic_actions as ledger,
     topic_rows as topics,
@@ -182,9 +182,9 @@ def _fill_public_ledger(kit: Kit) -> None:
     ana = store.read_sync(directory.find, "ana")
     store.run_sync(ledger_profiles.save_profile, "testnet", ana, {"display_name": "ana \u2028"}, LedgerId(0, 0, 7_003))
     for step in ("topic/inbound/ana", "mail_1/0.0.7/1"):
-        id, _ = store.run_sync(ledger_posts.begin_step, "testnet", step, account)
+        id, _ = store.run_sync(ledger_steps.begin_step, "testnet", step, account)
         receipt = LedgerReceipt(topic=inbound, sequence=3)
-        store.run_sync(ledger_posts.finish_step, "testnet", step, id, receipt)
+        store.run_sync(ledger_steps.finish_step, "testnet", step, id, receipt)
     store.run_sync(mail.send, MailSpec(to="ben", payload={"text": "later"}), sender="ana")
     store.run_sync(connections.connect, LedgerId(0, 0, 9_003), None, by="ana", note="Hello?")
     topic = store.read_sync(ledger.find_topic, str(inbound))

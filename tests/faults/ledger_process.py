@@ -28,19 +28,19 @@ from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
 from gatepost.jobs import job_actions as jobs
 from gatepost.jobs.job_runner_background import run_due_jobs
-from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger import ledger_step_actions as ledger_steps
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.hedera import HederaLedger
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.listener_background import LedgerListener
 from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import LedgerReceipt, LedgerTransaction, PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks
@@ -80,7 +80,7 @@ class Task(FaultTask, frozen=True, kw_only=True):
 
 def describe_verb(verb: Callable[..., Any], *args: Any) -> str:
     """Return the name of a verb; of a step, also what it is for: `mail`, `mail file`, `mail fund`, `account`, ..."""
-    if verb is not ledger_posts.begin_step:
+    if verb is not ledger_steps.begin_step:
         return verb.__name__
     words = args[1].split("/")
     details = [word for word in ("file", "fund") if word in words]

@@ -14,6 +14,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Push, Ref
+from gatepost.jobs.idempotency_actions import run_once
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
@@ -63,6 +64,11 @@ def run_sync_round(store: ThreadedStore, client: JournaledClient, life: str, kil
     kill_point.is_armed = False
 
 
+def _send_once(store: ThreadedStore, spec: MailSpec, sender: str, key: str) -> None:
+    """Send mail as a request with an idempotency key does: a later life that sends it again sends nothing."""
+    store.run_sync(run_once, f"mail of {sender}", key, "", lambda tx: mail.send(tx, spec, sender=sender).id)
+
+
 def run_mail_round(store: ThreadedStore, life: str, kill_point: KillPoint) -> None:
     """
     Mail that is waited for, read by both who get it; mail to all; a note and an event. The sender of the mail to all
@@ -74,8 +80,8 @@ def run_mail_round(store: ThreadedStore, life: str, kill_point: KillPoint) -> No
         store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id=task.id), by="ana")
     kill_point.is_armed = True
     awaited_mail = MailSpec(to="team:crew", payload=f"{life}-mail", ack=AckRequest.REQUIRED)
-    store.run_sync(mail.send, awaited_mail, sender="ana", key=life)
-    store.run_sync(mail.send, MailSpec(to="ALL", payload=f"{life}-all"), sender=newcomer, key=life)
+    _send_once(store, awaited_mail, "ana", life)
+    _send_once(store, MailSpec(to="ALL", payload=f"{life}-all"), newcomer, life)
     store.run_sync(work.post_note, task, f"{life}-note", by="ana", notify=["ben", "cleo"])
     store.run_sync(work.post_event, Ref("task", "deck"), "blocked", reason=life, by="ben")
     for name in ("ben", "cleo"):

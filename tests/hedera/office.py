@@ -28,6 +28,7 @@ from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.hcs import hcs10_messages as hcs10
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.listener_background import LedgerListener
 from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
@@ -38,7 +39,6 @@ from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.ledger.topic_actions import POST_JOB
 from gatepost.ledger.topic_api import SyncResult
 from gatepost.ledger.topic_rows import StoredMessage
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import Mail, MailSpec
 from gatepost.mail.work_item import Note, WorkEvent, WorkItemSpec, WorkType

@@ -7,9 +7,9 @@ import pytest
 from gatepost.errors import Unavailable
 from gatepost.inbox.event import Priority
 from gatepost.ledger import posting_actions as ledger_posts
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.poster_background import LedgerPoster
 from gatepost.ledger.topic import TopicKind
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.mail import work_actions as work
 from gatepost.mail.sent_mail import PostState
 from tests.hedera.node import HBAR

@@ -316,9 +316,9 @@ async def test_a_program_posts_notes_events_and_broadcasts(public_ledger: Ledger
     )
     assert office.list_inbox("ann") == []
     assert office.store.read_sync(work.find, TASK).status == "blocked"
-    assert [note.text for note in office.store.read_sync(work.page_notes, TASK)] == ["**done**"]
+    assert [note.data.note for note in office.store.read_sync(work.page_notes, TASK)] == ["**done**"]
     [event] = office.store.read_sync(work.page_events, TASK)
-    assert (event.reason, event.post) == ("no schema", PostState.POSTED)
+    assert (event.data.reason, event.post) == ("no schema", PostState.POSTED)
     assert office.count_jobs() == 0
     assert len(office.network.messages(task)) == 2
     assert office.is_balanced()

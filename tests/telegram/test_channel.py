@@ -19,7 +19,7 @@ from gatepost.channels.telegram.bot_port import PollingConflict, TokenRefused, d
 from gatepost.channels.telegram.client import TelegramClient
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import DecisionStatus
@@ -213,11 +213,11 @@ async def test_the_agent_is_seen_to_think(office: ChannelOffice, ana: User) -> N
     server = office.telegram
     message = server.send_text(ana, "hello")
     await office.wait_for_events(1)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
     await server.wait_until(lambda: server.reactions.get((7, message.id)) == [SEEN] and server.actions)
     assert [(action.chat, action.action) for action in server.actions][:1] == [(7, "typing")]
 
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.inactive", {})])
     await server.wait_until(lambda: server.reactions.get((7, message.id)) == [])
 
 

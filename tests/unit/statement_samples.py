@@ -45,7 +45,7 @@ BEFORE: dict[str, list[str]] = {
     "reports/overview/list_alerts": ["UPDATE events SET type = 'alert'", "UPDATE items SET priority = 1"],
     "reports/overview/list_open_decisions": ["UPDATE gates SET kind = 'decision'"],
     "reports/overview/list_unread": ["UPDATE members SET read_seq = 0"],
-    "mail/outgoing/find_by_key": ["UPDATE outgoing SET dedup_key = 'x', kind = 'note'"],
+    "mail/outgoing/has_work": ["UPDATE outgoing SET dedup_key = 'x', kind = 'note'"],
     "mail/outgoing/has_worked_since": ["UPDATE outgoing SET kind = 'note'"],
     "mail/outgoing/insert_recipients": ["DELETE FROM outgoing_recipients"],
     "mail/outgoing/list_awaited": ["UPDATE items SET claim = 1"],

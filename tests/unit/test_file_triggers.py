@@ -149,10 +149,10 @@ class TestTables:
             ('provider = "cron"\nevery = "1h"\nprompt = 7', "prompt"),
             ('provider = "cron"\nevery = "1h"\npromt = "x"', "promt"),
             ('scheme = "github"', "a webhook needs a secret"),
-            ('provider = "telegram"\ntoken = "env:T"\nallow = [7, 99999999999999999999999]', "allow.1: 9999"),
+            ('provider = "telegram"\ntoken = "env:T"\nallow = [7, 99999999999999999999999]', "allow[1]: 9999"),
             (
                 'provider = "telegram"\ntoken = "env:T"\nblock = [-9999999999999999]',
-                "block.0: -9999999999999999 is less",
+                "block[0]: -9999999999999999 is less",
             ),
             ('scheme = "gitbub"\nsecret = "env:X"', "scheme"),
             ('secret = "env:X"\nevery = "1h"', "has no schedule"),

@@ -33,6 +33,7 @@ from tests.exports import (
 DEEP = "[" * 200 + "]" * 200
 DEEPER = "[" * 100_000
 MAIL_DATA = '{"message_type":"fyi","subject":null,"payload":{},"context":null,"priority":3}'
+NOTE_DATA = '{"type":"task.note","from_agent":"ann","note":"x","priority":3}'
 CONFIG_WITH_SECRET = '{"mcp":{"servers":[{"name":"files","command":["npx"],"env":{"NODE_OPTIONS":"-r evil"}}]}}'
 
 
@@ -190,11 +191,15 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("outgoing", {"kind": "mail", "data": MAIL_DATA, "thread": None}, "mail needs a recipient and a thread"),
     (
         "outgoing",
-        {"kind": "note", "data": '{"note":"x","priority":3}', "ref_type": None},
+        {"kind": "note", "data": NOTE_DATA, "ref_type": None},
         "a note or an event needs a work item",
     ),
-    ("outgoing", {"kind": "note", "data": '{"note":"x","priority":9}'}, "its columns do not fit each other"),
-    ("outgoing", {"kind": "event", "data": '{"type":"task.blocked"}'}, "its columns do not fit each other"),
+    ("outgoing", {"kind": "note", "data": NOTE_DATA.replace("3", "9")}, "its columns do not fit each other"),
+    (
+        "outgoing",
+        {"kind": "event", "data": '{"type":"task.blocked","from_agent":"ann"}'},
+        "its columns do not fit each other",
+    ),
     *(
         ("topics", {"kind": kind, "entity": None}, "this kind of topic belongs to an entity")
         for kind in ("inbound", "outbound", "connection")
@@ -256,7 +261,7 @@ class TestValues:
         """Each check refuses a value above, and takes one of a well-filled store."""
         rows = [json.loads(line) for line in lines[1:-1]]
         filled = {(document["table"], column) for document in rows for column in document["row"]}
-        checked = {*row_checks._CHECKS}
+        checked = {tuple(column.split(".")) for column in row_checks._CHECKS}
         assert checked <= filled
         assert checked <= {(table, column) for table, column, _ in REFUSED_VALUES}
         assert {row["kind"] for row in select_rows(rows, "steps")} == {"prompt", "reply", "result"}

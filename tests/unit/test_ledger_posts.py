@@ -4,15 +4,17 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from msgspec import Struct
 
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Priority, Ref
 from gatepost.ledger.hcs import hcs10_messages as hcs10
-from gatepost.ledger.message_decoding import EventPost, MailData, NotePost, parse_mail_data, parse_work_post
-from gatepost.mail.sent_mail import Mail
-from gatepost.mail.work_item import Note, WorkEvent, WorkType
+from gatepost.ledger.message_decoding import PostedMailData, parse_mail_data, parse_work_post
+from gatepost.mail.sent_mail import MailData
+from gatepost.mail.work_item import EventData, NoteData, WorkType
 
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 VALUES = st.recursive(
@@ -23,7 +25,28 @@ VALUES = st.recursive(
 REFS = st.builds(Ref, st.sampled_from(["task", "agent"]), TEXTS.filter(bool))
 
 
-def post(**fields: Any) -> NotePost | EventPost:
+def build_mail(**fields: Any) -> PostedMailData:
+    """Mail with the defaults of what is missing."""
+    defaults: dict[str, Any] = {
+        "message_type": "message",
+        "subject": None,
+        "payload": {},
+        "context": None,
+        "ledger_priority": 3,
+    }
+    return PostedMailData(**defaults | fields)
+
+
+def build_note(**fields: Any) -> NoteData:
+    defaults: dict[str, Any] = {"from_agent": "quinn", "ledger_priority": 3}
+    return NoteData(**defaults | fields)
+
+
+def get_fields(data: Struct) -> dict[str, Any]:
+    return {name: getattr(data, name) for name in data.__struct_fields__}
+
+
+def post(**fields: Any) -> NoteData | EventData:
     return parse_work_post(json.dumps(fields).encode())
 
 
@@ -38,36 +61,22 @@ def post(**fields: Any) -> NotePost | EventPost:
 def test_mail_is_read_as_it_was_posted(
     subject: str | None, payload: dict[str, Any], context: Any, ref: Ref | None, priority: Priority, as_text: bool
 ) -> None:
-    mail = Mail(
-        number=1,
-        id="mail_1",
-        event=None,
-        sender="ann",
-        to="bob",
-        message_type="review.request",
-        subject=subject,
-        payload=payload,
-        context=context,
-        ref=ref,
-        priority=priority,
-        thread="mail_1",
-        reply_to=None,
-        ack=None,
-        ack_deadline=None,
-        created_at=0,
-        post=None,
-        posted_at=None,
-    )
-    data = mail.build_data()
-    assert parse_mail_data(hcs10.encode(data).decode() if as_text else data) == MailData(
-        uid="mail_1",
-        message_type="review.request",
-        subject=subject,
-        payload=payload,
-        context=context,
-        ref=ref,
-        priority=priority,
-    )
+    data = {
+        "uid": "mail_1",
+        "message_type": "review.request",
+        "subject": subject,
+        "payload": payload,
+        "context": context,
+        "ref_id": ref.id if ref else None,
+        "ref_type": ref.type if ref else None,
+        "priority": priority.value + 1,
+    }
+    content = hcs10.encode(data)
+    stored = msgspec.json.decode(content, type=MailData)
+    assert hcs10.encode(msgspec.to_builtins(stored)) == content
+    assert stored.priority is priority
+    posted = parse_mail_data(content.decode() if as_text else data)
+    assert posted == PostedMailData(**get_fields(stored))
 
 
 def test_mail_of_the_source_document() -> None:
@@ -79,22 +88,25 @@ def test_mail_of_the_source_document() -> None:
         "ref_type": "task",
         "priority": 1,
     }
-    assert parse_mail_data(data) == MailData(
+    mail = parse_mail_data(data)
+    assert mail == build_mail(
         message_type="task.blocked",
         subject="No schema",
         payload={"table": "orders"},
-        ref=Ref("task", "0.0.7"),
-        priority=Priority.CRITICAL,
+        ref_type="task",
+        ref_id="0.0.7",
+        ledger_priority=1,
     )
+    assert mail.priority is Priority.CRITICAL
 
 
 def test_what_is_missing_has_a_default() -> None:
-    assert parse_mail_data({"subject": "S"}) == MailData(subject="S")
-    assert MailData().priority is Priority.NORMAL
+    assert parse_mail_data({"subject": "S"}) == build_mail(subject="S")
+    assert build_mail().priority is Priority.NORMAL
     assert parse_mail_data({"payload": "hello"}).payload == {"text": "hello"}
     nothing = {"subject": "S", "payload": None, "context": None, "priority": None, "uid": None, "message_type": None}
-    assert parse_mail_data(nothing) == MailData(subject="S")
-    assert parse_mail_data({"subject": "S", "ref_id": "7"}).ref is None
+    assert parse_mail_data(nothing) == build_mail(subject="S")
+    assert parse_mail_data({"subject": "S", "ref_id": "7"}) == build_mail(subject="S")
 
 
 def test_of_mail_that_is_too_long_the_hash_is_there() -> None:
@@ -106,12 +118,12 @@ def test_of_mail_that_is_too_long_the_hash_is_there() -> None:
 
 @pytest.mark.parametrize("text", ["hello", "", "7", '"x"', "[1]", "{", '{"a": 1} b', "[" * 10_000, '{"a":' * 10_000])
 def test_a_text_that_is_not_an_object_is_the_text_of_the_mail(text: str) -> None:
-    assert parse_mail_data(text) == MailData(payload={"text": text})
+    assert parse_mail_data(text) == build_mail(payload={"text": text})
 
 
 def test_an_object_that_is_not_mail_is_the_payload() -> None:
     document = {"type": "trace_lab_ping", "body": "Hi"}
-    assert parse_mail_data(json.dumps(document)) == parse_mail_data(document) == MailData(payload=document)
+    assert parse_mail_data(json.dumps(document)) == parse_mail_data(document) == build_mail(payload=document)
 
 
 @pytest.mark.parametrize(
@@ -148,47 +160,29 @@ def test_mail_that_no_inbox_could_show_is_refused(data: Any, sentence: str) -> N
 
 @given(st.sampled_from(WorkType), TEXTS.filter(lambda text: bool(text.strip())), st.sampled_from(Priority))
 def test_notes_and_events_are_read_as_they_were_posted(type: WorkType, text: str, priority: Priority) -> None:
-    note = Note(
-        number=1,
-        id="note_1",
-        item=Ref(type.value, "7"),
-        author="ann",
-        text=text,
+    note = NoteData(
+        type=f"{type}.note",
+        from_agent="ann",
+        note=text,
         notify=("bob", "team:web/lead"),
-        priority=priority,
-        event=None,
-        created_at=0,
-        post=None,
-        posted_at=None,
+        uid="note_1",
+        ledger_priority=priority.value + 1,
     )
-    assert parse_work_post(hcs10.encode(note.build_data())) == NotePost(
-        type=type, author="ann", text=text, notify=("bob", "team:web/lead"), uid="note_1", priority=priority
-    )
-    event = WorkEvent(
-        number=1,
-        id="work_1",
-        item=Ref(type.value, "7"),
-        event="blocked",
-        author="ann",
-        reason=text,
-        created_at=0,
-        post=None,
-        posted_at=None,
-    )
-    assert parse_work_post(hcs10.encode(event.build_data())) == EventPost(
-        type=type, event="blocked", author="ann", reason=text, uid="work_1"
-    )
+    event = EventData(type=f"{type}.blocked", from_agent="ann", reason=text, uid="work_1")
+    for data in (note, event):
+        content = hcs10.encode(msgspec.to_builtins(data))
+        assert parse_work_post(content) == msgspec.json.decode(content, type=data.__class__) == data
 
 
 def test_a_note_and_an_event_of_the_source_document() -> None:
     assert post(type="task.note", from_agent="quinn", note="**Done**", notify=["mindy", "justin", "mindy"], ts=7) == (
-        NotePost(type=WorkType.TASK, author="quinn", text="**Done**", notify=("mindy", "justin"))
+        build_note(type="task.note", note="**Done**", notify=("mindy", "justin"))
     )
-    assert post(type="project.note", from_agent="quinn", note="x", priority=2, ts="2026-04-25T00:00:00Z") == NotePost(
-        type=WorkType.PROJECT, author="quinn", text="x", priority=Priority.HIGH
+    assert post(type="project.note", from_agent="quinn", note="x", priority=2, ts="2026-04-25T00:00:00Z") == build_note(
+        type="project.note", note="x", ledger_priority=2
     )
-    assert post(type="phase.complete", from_agent="quinn", extra={"a": 1}) == EventPost(
-        type=WorkType.PHASE, event="complete", author="quinn"
+    assert post(type="phase.complete", from_agent="quinn", extra={"a": 1}) == EventData(
+        type="phase.complete", from_agent="quinn", reason=""
     )
 
 

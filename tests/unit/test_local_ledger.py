@@ -12,7 +12,7 @@ from gatepost.errors import NotFound, TooLarge
 from gatepost.export.export_actions import export_store
 from gatepost.inbox.event import Priority, Ref
 from gatepost.ledger import topic_actions as ledger
-from gatepost.ledger.hcs import hcs1_files as hcs1
+from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import MailSpec
@@ -92,7 +92,8 @@ def test_notes_and_events_are_on_the_topic_of_their_work_item(store: Store) -> N
     event = store.run_sync(work.post_event, TASK, "blocked", reason="no schema", by="ann")
     [(key, messages)] = read_topics(store).items()
     assert key == ("work", "task:7")
-    assert [read_json(message) for message in messages] == [note.build_data(), event.build_data()]
+    posted = [hcs10.encode(record.build_data()) for record in (note, event)]
+    assert [message.content for message in messages] == posted
     assert note.posted_at is not None
     assert event.posted_at is not None
     topic = str(messages[0].topic)

@@ -72,7 +72,7 @@ class TestSending:
     @pytest.mark.parametrize("priority", Priority)
     def test_a_priority_is_one_higher_on_a_ledger(self, post: Post, priority: Priority) -> None:
         sent = post.send(priority=priority)
-        assert (sent.priority, post.read_events("bob")[0].priority) == (priority, priority)
+        assert (sent.data.priority, post.read_events("bob")[0].priority) == (priority, priority)
         assert [record["data"]["priority"] for record in post.list_records()] == [priority + 1]
 
     @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ class TestSending:
     def test_the_text_is_in_the_payload(self, post: Post, payload: Any, content: str, data: Any) -> None:
         sent = post.send(payload=payload)
         [event] = post.read_events("bob")
-        assert (event.content, sent.text) == (content, content)
+        assert (event.content, sent.data.text) == (content, content)
         assert isinstance(event.data, dict)
         assert event.data.get("payload") == data
-        assert sent.payload == ({"text": payload} if isinstance(payload, str) else payload)
+        assert sent.data.payload == ({"text": payload} if isinstance(payload, str) else payload)
 
     def test_mail_may_have_a_subject_only(self, post: Post) -> None:
         post.send(payload=None, subject="Lunch")
@@ -150,7 +150,7 @@ class TestSending:
 
     @pytest.mark.parametrize("message_type", [*MESSAGE_TYPES, "x", "our-own.type_2"])
     def test_types_are_those_of_the_list_or_own_ones(self, post: Post, message_type: str) -> None:
-        assert post.send(message_type=message_type).message_type == message_type
+        assert post.send(message_type=message_type).data.message_type == message_type
 
     def test_a_retired_sender_sends_nothing(self, post: Post) -> None:
         post.ctx.store.run_sync(directory.retire, "ann")
@@ -206,7 +206,7 @@ class TestStates:
         shown = post.show(sent)
         assert post.read_states(sent) == {"bob": ItemState.DELIVERED, "cem": ItemState.DELIVERED}
         assert (shown.states, shown.recipients[0].ended_at) == ({ItemState.DELIVERED: 2}, read_at)
-        assert (shown.text, shown.event) == ("tea?", sent.event)
+        assert (shown.data.text, shown.event) == ("tea?", sent.event)
         assert sent.event is not None
         with pytest.raises(NotFound):
             post.ctx.store.read_sync(inbox_items.show, sent.event)
@@ -252,10 +252,10 @@ class TestThreads:
     def test_a_reply_keeps_subject_reference_and_thread(self, post: Post) -> None:
         first = post.send(subject="Schema", ref=Ref("task", "1"), priority=Priority.HIGH)
         answer = post.send(None, "The second", sender="bob", reply_to=first.event)
-        assert (answer.to, answer.subject, answer.ref) == ("ann", "Schema", Ref("task", "1"))
-        assert (answer.thread, answer.reply_to, answer.priority) == (first.id, first.event, Priority.NORMAL)
+        assert (answer.to, answer.data.subject, answer.ref) == ("ann", "Schema", Ref("task", "1"))
+        assert (answer.thread, answer.reply_to, answer.data.priority) == (first.id, first.event, Priority.NORMAL)
         last = post.send(None, "Thanks", reply_to=answer.event, subject="Done", ref=Ref("task", "2"))
-        assert (last.to, last.subject, last.ref, last.thread) == ("bob", "Done", Ref("task", "2"), first.id)
+        assert (last.to, last.data.subject, last.ref, last.thread) == ("bob", "Done", Ref("task", "2"), first.id)
         for viewer in ("ann", "bob", None):
             assert [entry.id for entry in post.list_thread(viewer, thread=first.id)] == [last.id, answer.id, first.id]
         assert post.list_thread("husam", thread=first.id) == []
@@ -268,20 +268,20 @@ class TestThreads:
         post.ctx.register("cem", team="red")
         first = post.send("team:red", subject="Tea")
         more = post.send(None, "and biscuits", reply_to=first.event)
-        assert (more.to, more.thread, more.subject) == ("team:red", first.id, "Tea")
+        assert (more.to, more.thread, more.data.subject) == ("team:red", first.id, "Tea")
         assert len(post.read_events("cem")) == 2
 
     def test_only_the_sender_sees_the_states_of_others(self, post: Post) -> None:
         first = post.send()
         [seen] = post.list_thread("bob", thread=first.id)
-        assert (seen.recipients, seen.states, seen.text) == ((), {}, "tea?")
+        assert (seen.recipients, seen.states, seen.data.text) == ((), {}, "tea?")
         [own] = post.list_thread("ann", thread=first.id)
         assert own.states == {ItemState.PENDING: 1}
 
     def test_a_reply_may_go_to_somebody_else(self, post: Post) -> None:
         first = post.send(subject="Schema")
         forwarded = post.send("husam", "look", sender="bob", reply_to=first.event)
-        assert (forwarded.to, forwarded.subject, forwarded.thread) == ("husam", "Schema", first.id)
+        assert (forwarded.to, forwarded.data.subject, forwarded.thread) == ("husam", "Schema", first.id)
 
     def test_only_who_has_it_replies_to_it(self, post: Post) -> None:
         first = post.send()
@@ -292,7 +292,8 @@ class TestThreads:
     def test_an_event_of_another_kind_begins_a_thread(self, post: Post) -> None:
         plain = post.ctx.push_event("look", to="bob", sender="husam", subject="Look", ref=Ref("pr", "7"))
         answer = post.send(None, sender="bob", reply_to=plain)
-        assert (answer.to, answer.subject, answer.ref, answer.thread) == ("husam", "Look", Ref("pr", "7"), answer.id)
+        assert (answer.to, answer.data.subject) == ("husam", "Look")
+        assert (answer.ref, answer.thread) == (Ref("pr", "7"), answer.id)
         nobody = post.ctx.push_event("look", to="bob")
         with pytest.raises(Refused, match="has no sender"):
             post.send(None, sender="bob", reply_to=nobody)
@@ -314,7 +315,8 @@ class TestThreads:
         post.read_everything("bob")
         post.reap()
         answer = post.send(None, sender="bob", reply_to=first.event)
-        assert (answer.to, answer.subject, answer.ref, answer.thread) == ("ann", "Schema", Ref("task", "1"), first.id)
+        assert (answer.to, answer.data.subject) == ("ann", "Schema")
+        assert (answer.ref, answer.thread) == (Ref("task", "1"), first.id)
         for name in ("husam", "admin"):
             with pytest.raises(NotFound):
                 post.send(None, sender=name, reply_to=first.event)

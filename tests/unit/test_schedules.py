@@ -77,7 +77,7 @@ async def test_a_trigger_that_is_due_makes_one_event(office: Kit) -> None:
     assert event.priority is Priority.NORMAL
     assert render.render_event(event) == '[Service: daily] "Write the report"'
     assert show(office).next_at == trigger.next_at + HOUR
-    signals = [(signal.recipient, str(signal.cause), signal.wakes) for signal in office.signal_sink.signals]
+    signals = [(signal.topic.recipient, str(signal.cause), signal.wakes) for signal in office.signal_sink.signals]
     assert signals == [("ana", "service", True), ("trigger:daily", "fired", False)]
 
 

@@ -174,8 +174,8 @@ class TestNotes:
             notify=["bead-9", "cem", "husam", "team:red", "ann"],
             priority=Priority.HIGH,
         )
-        assert sorted(note.recipients) == ["bob", "cem", "husam"]
-        for name in note.recipients:
+        assert sorted(note.notified) == ["bob", "cem", "husam"]
+        for name in note.notified:
             [event] = board.read_events(name)
             assert (event.id, event.type, event.content, event.subject) == (
                 note.event,
@@ -210,7 +210,7 @@ class TestNotes:
         note = board.note(notify=notify)
         assert (note.event, note.recipients) == (None, ())
         [kept] = board.ctx.store.read_sync(work.page_notes, TASK)
-        assert (kept.id, kept.text, kept.author, kept.notify) == (note.id, "look", "ann", tuple(notify))
+        assert (kept.id, kept.data.note, kept.sender, kept.targets) == (note.id, "look", "ann", tuple(notify))
 
     @pytest.mark.usefixtures("_task", "retired_agent")
     @check_cases(
@@ -277,7 +277,7 @@ class TestEvents:
     def test_by_default_the_administrator_hears_of_what_is_blocked(self, board: Board) -> None:
         board.add(title="Schema")
         event = board.report("blocked", reason="undecided")
-        assert (event.type, event.recipients) == ("task.blocked", ("admin",))
+        assert (event.data.type, event.notified) == ("task.blocked", ("admin",))
         [told] = board.read_events("admin")
         assert (told.type, told.source, told.sender, told.priority) == (
             EventType.EVENT,
@@ -317,9 +317,9 @@ class TestEvents:
         told: dict[str, list[tuple[str, int]]] = {}
         for ref, event in ((TASK, "blocked"), (TASK, "complete"), (Ref("phase", "a"), "complete"), (TASK, "started")):
             posted = board.report(event, ref)
-            for name in posted.recipients:
+            for name in posted.notified:
                 [last] = [entry for entry in board.read_events(name) if posted.id in (entry.dedup_key or "")]
-                told.setdefault(posted.type, []).append((name, last.priority))
+                told.setdefault(posted.data.type, []).append((name, last.priority))
         assert {type: sorted(names) for type, names in told.items()} == {
             "task.blocked": [("justin", 0), ("mindy", 0)],
             "task.complete": [("engine", 2)],
@@ -333,15 +333,15 @@ class TestEvents:
         board.add()
         board.add("stage", "1")
         assert board.report("blocked").recipients == ()
-        assert board.report("complete").recipients == ("husam",)
-        assert board.report("started").recipients == ("bob",)
-        assert board.report("complete", Ref("stage", "1")).recipients == ("husam",)
-        assert board.report("started", Ref("stage", "1")).recipients == ("admin",)
+        assert board.report("complete").notified == ("husam",)
+        assert board.report("started").notified == ("bob",)
+        assert board.report("complete", Ref("stage", "1")).notified == ("husam",)
+        assert board.report("started", Ref("stage", "1")).notified == ("admin",)
 
     def test_the_author_is_not_told(self, board: Board) -> None:
         board.set_rules(("task.*", ("ann", "bob", "team:red"), 2))
         board.add()
-        assert board.report("started").recipients == ("bob",)
+        assert board.report("started").notified == ("bob",)
         assert board.read_events("ann") == []
 
     def test_retired_names_are_skipped_and_unknown_ones_told_once(self, board: Board) -> None:
@@ -350,7 +350,7 @@ class TestEvents:
         board.set_rules(("task.*", ("gone", "nobody", "team:none", "bob"), 1))
         board.add()
         for _ in range(3):
-            assert board.report("started").recipients == ("bob",)
+            assert board.report("started").notified == ("bob",)
         alerts = board.read_events("admin")
         assert sorted(alert.content for alert in alerts) == [
             "the setting work.notify sends task.* to 'nobody', and there is nobody of this name",
@@ -367,13 +367,13 @@ class TestEvents:
         board.add()
         event = board.report("blocked", reason="é" * 4_000)
         assert event.recipients == ()
-        assert [entry.reason for entry in board.ctx.store.read_sync(work.page_events, TASK)] == ["é" * 4_000]
+        assert [entry.data.reason for entry in board.ctx.store.read_sync(work.page_events, TASK)] == ["é" * 4_000]
         assert board.list_records()[0]["event"] is None
 
     def test_a_small_limit_of_content_never_fails_the_event(self, board: Board) -> None:
         board.add()
         board.ctx.set_limits(content=1_024)
-        assert board.report("blocked", reason="é" * 4_000).recipients == ("admin",)
+        assert board.report("blocked", reason="é" * 4_000).notified == ("admin",)
         [told] = board.read_events("admin")
         assert len(told.content.encode()) <= 1_024
 
@@ -408,7 +408,7 @@ class TestEvents:
     def test_an_event_has_its_name_with_or_without_the_type(self, board: Board) -> None:
         assert parse_event(WorkType.TASK, "task.blocked") == parse_event(WorkType.TASK, "blocked") == "blocked"
         board.add("task", "8", topic="0.0.8")
-        assert board.report("task.blocked", Ref("task", "0.0.8")).item == Ref("task", "8")
+        assert board.report("task.blocked", Ref("task", "0.0.8")).ref == Ref("task", "8")
         statuses = board.ctx.store.read_sync(work.page, status="blocked")
         assert [item.id for item in statuses] == ["8"]
 

@@ -142,6 +142,10 @@ class Store(Protocol):
         """Why the last writing transaction could not be stored; None if it was stored."""
 
     @property
+    def commit_count(self) -> int:
+        """How many writing transactions this store has committed, also those that changed nothing."""
+
+    @property
     def signal_failures(self) -> int:
         """How often the signal sink raised after a commit. Those signals are lost; the janitor sends them again."""
 

@@ -3,15 +3,17 @@ Check the values of rows that come from a file.
 
 The schema checks types, references and some words. It does not check that a text is the JSON that the code expects,
 that a time can be shown, or that a word is one of a few. A row that the store takes and no verb can read would break
-the inbox of an agent later, when nobody thinks of the import any more. So each such value is parsed here, before
-anything is committed, by the function that reads it later.
+the inbox of an agent later, when nobody thinks of the import any more. So each such value is read here, before
+anything is committed, by what reads it later; a record that is more than its values is made of the row as a whole.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from gatepost.channels.provider import Button
 from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
@@ -19,13 +21,12 @@ from gatepost.channels.routing.rule import ANY_CHANNEL, MAX_RANK
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import check_trigger_name
 from gatepost.channels.webhooks.verification import Scheme
-from gatepost.channels.wording import dotted_path
+from gatepost.channels.wording.dotted_path import parse_path
 from gatepost.core import address, json_limits as strict
 from gatepost.core.times import MAX_INSTANT
 from gatepost.directory import key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import ADMINISTRATOR
-from gatepost.directory.key import KeyKind
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.gates.condition_check import parse_ci_target
 from gatepost.gates.proposed_action import AnswerKind
@@ -39,6 +40,7 @@ from gatepost.residents import agent_config_json as agent_config, goals_and_memo
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 
+Row = Mapping[str, Any]
 Check = Callable[[Any], object]
 #: the largest number in a file, which leaves 2**62 numbers for new rows
 MAX_NUMBER: Final = 2**62
@@ -50,20 +52,25 @@ _MAX_DEPTH: Final = 150
 _ERRORS: Final = (GatepostError, ValueError, TypeError, LookupError, RecursionError)
 
 
-def check_values(table: str, row: Mapping[str, Any]) -> None:
+def check_values(table: str, row: Row) -> None:
     """Raise Invalid if a value of a row cannot be read later. The columns and types of the row are right."""
     for column, value in row.items():
         if value is None:
             continue
         try:
-            if check := _CHECKS.get((table, column)):
-                check(value)
+            if checks := _CHECKS.get(f"{table}.{column}"):
+                for check in checks:
+                    check(value)
             elif type(value) is int:
                 _check_number(column, value)
         except _ERRORS:
             raise Invalid(f"{column!r} of {table!r} is not valid: {quote_value(value)}") from None
     try:
-        _check_row(table, row)
+        for has_conflict, reason in _CONFLICTS.get(table, ()):
+            if has_conflict(row):
+                raise Invalid(reason.format_map(row))
+        if read_row := _ROW_READERS.get(table):
+            read_row(row)
     except _ERRORS as error:
         reason = error.message if isinstance(error, GatepostError) else "its columns do not fit each other"
         raise Invalid(f"this row of {table!r} is not valid: {reason}") from None
@@ -76,11 +83,6 @@ def _check_number(column: str, value: int) -> None:
         raise ValueError(value)
 
 
-def _check_filled(value: str) -> None:
-    if not value:
-        raise ValueError(value)
-
-
 def _check_data(value: str) -> None:
     """Check JSON of a sender: as strictly as a push, so that every reader can write it as JSON again."""
     document = strict.parse_json(value.encode(), max_depth=_MAX_DEPTH)
@@ -90,183 +92,114 @@ def _check_data(value: str) -> None:
             raise ValueError(value)
 
 
-def _check_object(value: str) -> None:
-    _check_data(value)
-    if not isinstance(json.loads(value), dict):
-        raise ValueError(value)
-
-
-def _parse_json(value: str) -> Any:
-    """Return the value of a text; raise ValueError if it is not JSON or nested too deep."""
-    document = json.loads(value)
-    if strict.is_deeper_than(document, _MAX_DEPTH, value.count("[") + value.count("{")):
+def _check_depth(value: str) -> None:
+    """Raise ValueError if a text is not JSON, or nested too deep."""
+    if strict.is_deeper_than(json.loads(value), _MAX_DEPTH, value.count("[") + value.count("{")):
         raise ValueError("it is nested too deep")
-    return document
 
 
-def _check_config(value: str) -> None:
-    agent_config.parse(_parse_json(value))
+def _fits(kind: Any) -> Check:
+    """Return a check of a value."""
+    return partial(msgspec.convert, type=kind)
 
 
-def _check_channel(value: str) -> None:
-    if value != ANY_CHANNEL:
-        address.check_name(value)
+def _reads(kind: Any) -> Check:
+    """Return a check of a text that is JSON."""
+    return msgspec.json.Decoder(kind).decode
 
 
-def _check_filters(value: str) -> None:
-    _check_object(value)
-    for path in routing_rules.decode_filters(value):
-        dotted_path.parse_path(path)
+#: columns, and what checks a value in them
+_COLUMN_CHECKS: Final[Sequence[tuple[str, *tuple[Check, ...]]]] = (
+    ("entities.name entities.team entities.role", address.check_name),
+    ("events.type gates.event_type", EventType),
+    ("events.trust", Trust),
+    ("events.priority broadcasts.priority items.priority decisions.urgency", Priority),
+    ("events.data messages.data outgoing.data", _check_data),
+    ("jobs.payload calls.result", _check_depth),
+    ("idempotency_keys.body", lambda value: _check_depth(value or "null")),
+    ("agents.config", _check_depth, agent_config.decode),
+    ("goals.priority", goals_and_memories.check_goal_priority),
+    ("runs.limit_reached", RunLimit),
+    ("decisions.options", _reads(list[tuple[str, str, str]])),
+    ("decisions.args answers.args ledger_accounts.profile", _check_data, _reads(dict)),
+    ("minds.summaries outgoing.targets channel_messages.sent_ids", _reads(list[str])),
+    ("ledger_accounts.account topics.id", topics.check_id),
+    ("ledger_accounts.profile_topic ledger_payers.account topic_messages.payer", LedgerId.parse),
+    ("connections.peer_account connections.peer_inbound", LedgerId.parse),
+    ("ledger_steps.transaction_id", TransactionId.parse),
+    ("ledger_steps.receipt", _reads(LedgerReceipt)),
+    ("topics.running_hash topic_messages.running_hash", topics.decode_hash),
+    ("topic_messages.content", topics.decode),
+    ("work_items.id", work.check_id),
+    ("work_items.title", work.check_title),
+    ("triggers.name", check_trigger_name),
+    ("triggers.provider triggers.secret", _fits(Annotated[str, Meta(min_length=1)])),
+    ("triggers.owner triggers.target", address.parse),
+    ("triggers.config", triggers.decode_config),
+    ("triggers.scheme", Scheme),
+    ("route_rules.channel", lambda value: value == ANY_CHANNEL or address.check_name(value)),
+    ("route_rules.filters", _check_data, lambda value: [*map(parse_path, routing_rules.decode_filters(value))]),
+    ("route_rules.targets", lambda value: [*map(address.parse, routing_rules.decode_targets(value))]),
+    ("route_rules.rank", _fits(Annotated[int, Meta(ge=-MAX_RANK, le=MAX_RANK)])),
+    ("unrouted.envelope voice_messages.envelope", _check_data, dead_letters.decode_envelope),
+    ("unrouted.event", _check_data, dead_letters.decode_event),
+    ("shared_entries.metadata", _reads(dict[str, str])),
+    ("channel_messages.options", _reads(list[Button])),
+)
+_CHECKS: Final[Mapping[str, Sequence[Check]]] = {
+    column: checks for columns, *checks in _COLUMN_CHECKS for column in columns.split()
+}
 
+#: what the rows of a table cannot be, and why
+_CONFLICTS: Final[Mapping[str, Sequence[tuple[Callable[[Row], object], str]]]] = {
+    "entities": [
+        (lambda row: row["name"] == ADMINISTRATOR and row["kind"] != EntityKind.HUMAN, "the administrator is a human")
+    ],
+    "keys": [(lambda row: row["kind"] in ("page", "link"), "keys of the kind {kind!r} are not exported")],
+    "gates": [
+        (
+            lambda row: row["kind"] in ("ci", "command") and row.get("awaits") is None,
+            "a gate of the kind {kind!r} must say what it awaits",
+        )
+    ],
+    "decisions": [
+        (
+            lambda row: (row.get("action") is None) != (row.get("args") is None),
+            "an action and its arguments go together",
+        )
+    ],
+    "topics": [
+        (
+            lambda row: row["kind"] in ("inbound", "outbound", "connection") and row.get("entity") is None,
+            "this kind of topic belongs to an entity",
+        ),
+        (
+            lambda row: row["kind"] == "work" and row.get("work_item") is None,
+            "this kind of topic needs a work item",
+        ),
+    ],
+    "connections": [
+        (
+            lambda row: row["is_incoming"] and row.get("request") is None,
+            "a connection that an agent outside has asked for needs the request",
+        ),
+        (
+            lambda row: row["state"] in ("open", "closing") and None in (row.get("peer"), row.get("topic")),
+            "an open connection needs two ends and a topic",
+        ),
+    ],
+    # a signature, for one, has no digest
+    "idempotency_keys": [(lambda row: row.get("digest") and not row["body"], "a request has a reply")],
+}
 
-def _check_targets(value: str) -> None:
-    for target in routing_rules.decode_targets(value):
-        address.parse(target)
-
-
-def _check_rank(value: int) -> None:
-    if not -MAX_RANK <= value <= MAX_RANK:
-        raise ValueError(value)
-
-
-def _check_envelope(value: str) -> None:
-    _check_data(value)
-    dead_letters.decode_envelope(value)
-
-
-def _check_reply(value: str) -> None:
-    if value:  # `_check_row` says which key may have none
-        _parse_json(value)
-
-
-def _check_event_fields(value: str) -> None:
-    _check_data(value)
-    dead_letters.decode_event(value)
-
-
-def _check_key(kind: KeyKind, row: Mapping[str, Any]) -> None:
-    if kind in ("page", "link"):
-        raise Invalid(f"keys of the kind {kind!r} are not exported", hint="the file was changed after the export")
-    entity = row.get("entity")
-    keys.check_scope(kind, None if entity is None else str(entity), row.get("trigger_id"))
-
-
-def _check_row(table: str, row: Mapping[str, Any]) -> None:
-    """Raise an error if the values of a row do not fit each other."""
-    match table, row:
-        case "entities", {"name": name, "kind": kind} if name == ADMINISTRATOR and kind != EntityKind.HUMAN:
-            raise Invalid("the administrator is a human")
-        case "keys", {"kind": kind}:
-            _check_key(kind, row)
-        case "names", {"name": name}:
-            (address.check_alias if row.get("is_alias") else address.check_name)(name)
-        case "plans", {"cron": str(expression)}:
-            cron.parse(expression, row.get("zone") or "UTC")
-        case "gates", {"kind": "ci" | "command" as kind}:
-            _check_awaited(kind, row.get("awaits"))
-        case "decisions", {"options": options}:
-            _check_action(row.get("action"), row.get("args"), options)
-        case "outgoing", {"kind": kind, "data": data, "targets": targets}:
-            outgoing.check_record(kind, data, targets, row.get("thread"), row.get("ref_type"))
-        case "topics" | "connections", _:
-            _check_ledger_row(table, row)
-        case "triggers", {"provider": provider, "config": config}:
-            trigger_actions.check_config(provider, triggers.decode_config(config))
-        case "idempotency_keys", {"digest": digest, "body": ""} if digest:  # a signature, for one, has no digest
-            raise Invalid("a request has a reply")
-        case "steps", {"kind": kind, "body": body}:
-            runs.decode_turn(kind, body)
-        case _:
-            pass
-
-
-def _check_awaited(kind: str, awaits: str | None) -> None:
-    """Check what a gate awaits that a process checks."""
-    if awaits is None:
-        raise Invalid(f"a gate of the kind {kind!r} must say what it awaits")
-    if kind == "ci":
-        parse_ci_target(awaits)
-
-
-def _check_ledger_row(table: str, row: Mapping[str, Any]) -> None:
-    """Raise an error if a topic or a connection lacks what its readers rely on."""
-    match table, row:
-        case "topics", {"kind": "inbound" | "outbound" | "connection"} if row.get("entity") is None:
-            raise Invalid("this kind of topic belongs to an entity")
-        case "topics", {"kind": "work"} if row.get("work_item") is None:
-            raise Invalid("this kind of topic needs a work item")
-        case "connections", {"is_incoming": True} if row.get("request") is None:
-            raise Invalid("a connection that an agent outside has asked for needs the request")
-        case "connections", {"state": "open" | "closing"} if row.get("peer") is None or row.get("topic") is None:
-            raise Invalid("an open connection needs two ends and a topic")
-        case _:
-            pass
-
-
-def _check_action(name: str | None, args: str | None, options: str) -> None:
-    """Check the action of a decision: it has arguments, and its options are kinds of answers."""
-    if (name is None) != (args is None):
-        raise Invalid("an action and its arguments go together")
-    if name is not None:
-        for id, *_ in json.loads(options):
-            AnswerKind.parse(id)
-
-
-_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
-    ("entities", "name"): address.check_name,
-    ("entities", "team"): address.check_name,
-    ("entities", "role"): address.check_name,
-    ("events", "type"): EventType,
-    ("events", "trust"): Trust,
-    ("events", "priority"): Priority,
-    ("events", "data"): _check_data,
-    ("broadcasts", "priority"): Priority,
-    ("items", "priority"): Priority,
-    ("messages", "data"): _check_data,
-    ("jobs", "payload"): _parse_json,
-    ("idempotency_keys", "body"): _check_reply,
-    ("agents", "config"): _check_config,
-    ("goals", "priority"): goals_and_memories.check_goal_priority,
-    ("minds", "summaries"): msgspec.json.Decoder(list[str]).decode,
-    ("runs", "limit_reached"): RunLimit,
-    ("calls", "result"): _parse_json,
-    ("gates", "event_type"): EventType,
-    ("decisions", "options"): msgspec.json.Decoder(list[tuple[str, str, str]]).decode,
-    ("decisions", "args"): _check_object,
-    ("decisions", "urgency"): Priority,
-    ("answers", "args"): _check_object,
-    ("outgoing", "data"): _check_data,
-    ("outgoing", "targets"): msgspec.json.Decoder(list[str]).decode,
-    ("ledger_accounts", "account"): topics.check_id,
-    ("ledger_accounts", "profile"): _check_object,
-    ("ledger_accounts", "profile_topic"): LedgerId.parse,
-    ("ledger_payers", "account"): LedgerId.parse,
-    ("ledger_steps", "transaction_id"): TransactionId.parse,
-    ("ledger_steps", "receipt"): msgspec.json.Decoder(LedgerReceipt).decode,
-    ("connections", "peer_account"): LedgerId.parse,
-    ("connections", "peer_inbound"): LedgerId.parse,
-    ("topics", "id"): topics.check_id,
-    ("topics", "running_hash"): topics.decode_hash,
-    ("topic_messages", "payer"): LedgerId.parse,
-    ("topic_messages", "content"): topics.decode,
-    ("topic_messages", "running_hash"): topics.decode_hash,
-    ("work_items", "id"): work.check_id,
-    ("work_items", "title"): work.check_title,
-    ("triggers", "name"): check_trigger_name,
-    ("triggers", "provider"): _check_filled,
-    ("triggers", "owner"): address.parse,
-    ("triggers", "config"): triggers.decode_config,
-    ("triggers", "scheme"): Scheme,
-    ("triggers", "secret"): _check_filled,
-    ("triggers", "target"): address.parse,
-    ("route_rules", "channel"): _check_channel,
-    ("route_rules", "filters"): _check_filters,
-    ("route_rules", "targets"): _check_targets,
-    ("route_rules", "rank"): _check_rank,
-    ("unrouted", "envelope"): _check_envelope,
-    ("unrouted", "event"): _check_event_fields,
-    ("shared_entries", "metadata"): msgspec.json.Decoder(dict[str, str]).decode,
-    ("channel_messages", "options"): msgspec.json.Decoder(list[Button]).decode,
-    ("channel_messages", "sent_ids"): msgspec.json.Decoder(list[str]).decode,
-    ("voice_messages", "envelope"): _check_envelope,
+#: what reads several values of a row together
+_ROW_READERS: Final[Mapping[str, Callable[[Row], object]]] = {
+    "keys": lambda row: keys.check_scope(row["kind"], row.get("entity"), row.get("trigger_id")),
+    "names": lambda row: (address.check_alias if row["is_alias"] else address.check_name)(row["name"]),
+    "plans": lambda row: row.get("cron") and cron.parse(row["cron"], row.get("zone") or "UTC"),
+    "gates": lambda row: row["kind"] == "ci" and parse_ci_target(row["awaits"]),
+    "decisions": lambda row: row.get("action") and [AnswerKind.parse(id) for id, *_ in json.loads(row["options"])],
+    "outgoing": outgoing.check_row,
+    "triggers": lambda row: trigger_actions.check_config(row["provider"], triggers.decode_config(row["config"])),
+    "steps": lambda row: runs.decode_turn(row["kind"], row["body"]),
 }

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import condition_check, gate_actions as gates
@@ -93,9 +93,9 @@ async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
             return CheckFailed(f"a gate of the kind {kind.value} is not checked from outside")
 
 
-def is_wake_signal(signal: TransportMessage) -> bool:
+def is_wake_signal(signal: Signal) -> bool:
     """Return True if a signal says that there is a new gate."""
-    return isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "opened"
+    return signal.cause == "opened"
 
 
 def _get_seconds_until_check(tx: Reader) -> float | None:

@@ -20,10 +20,10 @@ import structlog
 from gatepost.core.ports import Store
 from gatepost.errors import Invalid, Unavailable
 from gatepost.ledger import message_order_actions as ledger_intake
+from gatepost.ledger.ledger_step_background import fetch_file
 from gatepost.ledger.message_acceptance_actions import FileRead
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind, TopicMessage
-from gatepost.ledger.transaction_step_background import fetch_file
 
 log = structlog.get_logger("gatepost.ledger")
 

@@ -16,7 +16,7 @@ that the sender's own transaction would use, so nothing is delivered twice.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid
-from gatepost.inbox.event import EventType, Priority, Push, Trust
+from gatepost.inbox.event import EventType, Priority, Push, Ref, Trust
 from gatepost.inbox.push import actions as push
 from gatepost.ledger import message_decoding, topic_rows as topics
 from gatepost.ledger.connections import actions as connections, rows as connection_rows
@@ -37,10 +37,10 @@ from gatepost.ledger.hcs.hcs10_operations import (
     ConnectionRequest,
     MessageOperation,
 )
-from gatepost.ledger.message_decoding import EventPost, MailData, NotePost
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind, TopicMessage
-from gatepost.mail import mail_actions as mail, mail_rows as posts, sent_mail as mail_rules, work_actions as work
-from gatepost.mail.mail_rows import Post
+from gatepost.mail import mail_actions as mail, mail_rows as outgoing, work_actions as work
+from gatepost.mail.sent_mail import MailData, Sent
+from gatepost.mail.work_item import EventData, NoteData
 
 _HOUR: Final = 3_600 * NANOSECONDS
 _MICROSECOND: Final = 1_000
@@ -129,9 +129,9 @@ def _take_mail(
     files: Mapping[LedgerId, FileRead],
 ) -> int | None:
     data = message_decoding.parse_mail_data(_resolve_data(operation.data, files))
-    record = _find_record(tx, data.uid, sender, "mail")
+    record = _find_record(tx, data.uid, sender, MailData.kind)
     is_addressee = record is not None and (
-        topic.kind is TopicKind.BROADCAST or topic.entity in posts.list_recipients(tx, record.number)
+        topic.kind is TopicKind.BROADCAST or topic.entity in outgoing.list_recipients(tx, record.number)
     )
     if record is not None and is_addressee:
         mail.deliver(tx, record.id)
@@ -152,9 +152,9 @@ def _resolve_data(data: str | Mapping[str, Json], files: Mapping[LedgerId, FileR
     return _resolve_text(data, files) if isinstance(data, str) else data
 
 
-def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> Post | None:
+def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> Sent[Any] | None:
     """Return our record of what an entity has posted; None if another program has posted it."""
-    record = posts.read_post(tx, uid) if uid is not None else None
+    record = outgoing.read(tx, uid) if uid is not None else None
     if record is None or record.sender != sender.name or record.kind != kind:
         return None
     return record
@@ -163,11 +163,10 @@ def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> Post
 def _build_push(data: MailData, to: str, sender: Entity, key: str, message: TopicMessage) -> Push:
     details: dict[str, Json] = {
         "messageType": data.message_type,
-        "payload": dict(data.payload) if set(data.payload) - {"text"} else None,
+        "payload": data.payload if set(data.payload) - {"text"} else None,
         "context": data.context,
     }
-    text = mail_rules.show_payload(data.payload)
-    if not text.strip() and not data.subject:
+    if not data.text.strip() and not data.subject:
         raise MessageRefused("it is empty")
     return Push(
         to=to,
@@ -175,12 +174,12 @@ def _build_push(data: MailData, to: str, sender: Entity, key: str, message: Topi
         source="ledger",
         sender=sender.name,
         subject=data.subject,
-        content=text,
+        content=data.text,
         data={name: value for name, value in details.items() if value is not None},
         priority=data.priority,
         dedup_key=key,
         source_time=message.timestamp // _MICROSECOND,
-        ref=data.ref,
+        ref=Ref(data.ref_type, data.ref_id) if data.ref_type and data.ref_id else None,
     )
 
 
@@ -204,33 +203,34 @@ def _take_work_post(
     tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     post = message_decoding.parse_work_post(message.content)
-    author = directory.find_or_none(tx, post.author)
+    author = directory.find_or_none(tx, post.from_agent)
     payer = topics.find_account(tx, topic.network, author.number) if author is not None else None
     sender = _find_sender(tx, topic.network, message, payer or message.payer)
     if author is None or sender.number != author.number:
-        raise MessageRefused(f"it is from {post.author!r}, and the account of {sender.name!r} has paid for it")
+        raise MessageRefused(f"it is from {post.from_agent!r}, and the account of {sender.name!r} has paid for it")
     assert topic.item is not None
-    if post.type != topic.item.type:
-        raise MessageRefused(f"it is about a {post.type}, and the topic is that of a {topic.item.type}")
-    record = _find_record(tx, post.uid, sender, "note" if isinstance(post, NotePost) else "event")
+    item_type, _, event = post.type.partition(".")
+    if item_type != topic.item.type:
+        raise MessageRefused(f"it is about a {item_type}, and the topic is that of a {topic.item.type}")
+    record = _find_record(tx, post.uid, sender, post.kind)
     if record is not None:
         return record.number
     _check_live(sender)
     key = post.uid or f"{topic.id}:{message.sequence}"
-    if posts.find_work_by_key(tx, sender.number, key) is not None:
+    if outgoing.has_work(tx, sender.number, key):
         raise MessageRefused("it was posted before")
-    text = _resolve_text(post.text if isinstance(post, NotePost) else post.reason, files)
+    text = _resolve_text(post.note if isinstance(post, NoteData) else post.reason, files)
     if text.startswith(_DIGEST_PREFIX):
         raise MessageRefused("only the hash of its content was posted, and the content is not here")
     match post:
-        case NotePost():
+        case NoteData():
             known_addresses = [target for target in post.notify if work.is_known(tx, target)]
             note = work.post_note(
                 tx, topic.item, text, by=sender, notify=known_addresses, priority=post.priority, ledger_key=key
             )
             return note.number
-        case EventPost():
-            return work.post_event(tx, topic.item, post.event, reason=text, by=sender, ledger_key=key).number
+        case EventData():
+            return work.post_event(tx, topic.item, event, reason=text, by=sender, ledger_key=key).number
 
 
 def _take_from_peer(
@@ -262,7 +262,7 @@ def _find_own_record(
     if not isinstance(operation, MessageOperation):
         return None
     data = message_decoding.parse_mail_data(_resolve_data(operation.data, files))
-    record = _find_record(tx, data.uid, sender, "mail")
+    record = _find_record(tx, data.uid, sender, MailData.kind)
     return record.number if record is not None else None
 
 

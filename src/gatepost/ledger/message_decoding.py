@@ -1,6 +1,6 @@
 """
-Read what Gatepost and programs like it put into the messages of a ledger (source of the fields: `Mail.build_data`,
-`Note.build_data` and `WorkEvent.build_data`).
+Read what Gatepost and programs like it put into the messages of a ledger. The records in the store have the same data
+(`MailData`, `NoteData`, `EventData`), and less strict rules: nobody else writes there.
 
     mail    the `data` of a message: {"uid", "message_type", "subject", "payload", "context", "ref_id", "ref_type",
             "priority"}, as an object or as JSON in a text; {"uid", "sha384"} if the content is too long
@@ -15,19 +15,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from msgspec import Struct
-
 from gatepost.core import address, json_limits as strict
 from gatepost.core.address import AllAgentsAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.json_node import JsonFields, JsonNode
 from gatepost.core.text import check_text, parse_field
 from gatepost.errors import Invalid
-from gatepost.inbox.event import MAX_REF_LENGTH, Priority, Ref
+from gatepost.inbox.event import MAX_REF_LENGTH, Priority
 from gatepost.ledger.hcs.hcs10_operations import MAX_SIZE, parse_document
 from gatepost.mail import sent_mail as mail_rules, work_item as work_rules
-from gatepost.mail.sent_mail import DEFAULT_TYPE, MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET
-from gatepost.mail.work_item import MAX_ADDRESSES, MAX_REASON_LENGTH, WorkType
+from gatepost.mail.sent_mail import DEFAULT_TYPE, MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET, MailData
+from gatepost.mail.work_item import MAX_ADDRESSES, MAX_REASON_LENGTH, EventData, NoteData, WorkType
 
 #: bytes of mail, with its content from a file
 MAX_MAIL_SIZE: Final = 1024 * 1024
@@ -42,59 +40,28 @@ _SHA384: Final = re.compile(r"[0-9a-f]{96}")
 _NOTE: Final = "note"
 
 
-class MailData(Struct, frozen=True, kw_only=True):
-    """The content of mail; of one that was too long, only its id and its hash."""
+class PostedMailData(MailData, frozen=True, kw_only=True):
+    """Mail as it was read; of one that was too long, only its id and its hash."""
 
-    #: the id that the sender gave it
-    uid: str | None = None
-    message_type: str = DEFAULT_TYPE
-    subject: str | None = None
-    payload: Mapping[str, Json] = {}
-    context: Json = None
-    ref: Ref | None = None
-    priority: Priority = Priority.NORMAL
     #: in hexadecimal digits
     sha384: str | None = None
 
 
-class NotePost(Struct, frozen=True, kw_only=True):
-    """A note on a work item of this type. Its text may be a reference to a file, or a hash: `sha384:...`."""
-
-    type: WorkType
-    author: str
-    text: str
-    #: addresses
-    notify: tuple[str, ...] = ()
-    uid: str | None = None
-    priority: Priority = Priority.NORMAL
-
-
-class EventPost(Struct, frozen=True, kw_only=True):
-    """An event of a work item of this type. Its reason may be a reference to a file, or a hash: `sha384:...`."""
-
-    type: WorkType
-    #: without the type: `blocked`
-    event: str
-    author: str
-    reason: str = ""
-    uid: str | None = None
-
-
-def parse_work_post(content: bytes) -> NotePost | EventPost:
+def parse_work_post(content: bytes) -> NoteData | EventData:
     """Return what a message on the topic of a work item says."""
     document = parse_document(content)
     fields = JsonFields(JsonNode(document), document)
     head, dot, event = _read_text(fields, "type", MAX_TYPE_LENGTH).partition(".")
     if not dot or head not in tuple(WorkType):
         fields["type"].reject_value("is not a note or an event of a work item", hint="such as task.note, task.blocked")
-    type = WorkType(head)
+    item_type = WorkType(head)
     author = parse_field("from_agent", _read_text(fields, "from_agent", address.MAX_ALIAS_LENGTH), _check_author)
     uid = _read_text(fields, "uid", _MAX_UID_LENGTH) or None
     if event != _NOTE:
-        return EventPost(
-            type=type,
-            event=parse_field("type", event, lambda text: work_rules.parse_event(type, text)),
-            author=author,
+        event = parse_field("type", event, lambda text: work_rules.parse_event(item_type, text))
+        return EventData(
+            type=f"{item_type}.{event}",
+            from_agent=author,
             reason=_read_text(fields, "reason", MAX_REASON_LENGTH),
             uid=uid,
         )
@@ -102,17 +69,17 @@ def parse_work_post(content: bytes) -> NotePost | EventPost:
     if not text.strip():
         fields["note"].reject("it is empty")
     targets = fields["notify"].items(MAX_ADDRESSES)
-    return NotePost(
-        type=type,
-        author=author,
-        text=text,
+    return NoteData(
+        type=f"{item_type}.{_NOTE}",
+        from_agent=author,
+        note=text,
         notify=tuple(dict.fromkeys(_read_address(node) for node in targets)),
         uid=uid,
-        priority=_read_priority(fields["priority"]),
+        ledger_priority=_read_priority(fields["priority"]),
     )
 
 
-def parse_mail_data(data: str | Mapping[str, Json]) -> MailData:
+def parse_mail_data(data: str | Mapping[str, Json]) -> PostedMailData:
     """
     Return the mail of a message. A text that is not a JSON object is the text of the mail. An object that has none of
     the fields of mail is its payload.
@@ -130,14 +97,15 @@ def parse_mail_data(data: str | Mapping[str, Json]) -> MailData:
     if sha384 and not _SHA384.fullmatch(sha384):
         fields["sha384"].reject_value("is not a hash of 96 hexadecimal digits")
     message_type = _read_text(fields, "message_type", MAX_TYPE_LENGTH)
-    return MailData(
+    return PostedMailData(
         uid=_read_text(fields, "uid", _MAX_UID_LENGTH) or None,
         message_type=parse_field("message_type", message_type or DEFAULT_TYPE, mail_rules.check_type),
         subject=_read_text(fields, "subject", MAX_SUBJECT_LENGTH) or None,
         payload=mail_rules.build_payload(None, payload),
         context=fields["context"].value,
-        ref=Ref(ref_type, ref_id) if ref_type and ref_id else None,
-        priority=_read_priority(fields["priority"]),
+        ref_id=ref_id if ref_type and ref_id else None,
+        ref_type=ref_type if ref_type and ref_id else None,
+        ledger_priority=_read_priority(fields["priority"]),
         sha384=sha384 or None,
     )
 
@@ -171,8 +139,7 @@ def _read_address(node: JsonNode) -> str:
     return str(target)
 
 
-def _read_priority(node: JsonNode) -> Priority:
-    """Return a priority that is 1 to 5 here; 3 if it is missing."""
-    if node.is_absent:
-        return Priority.NORMAL
-    return Priority(node.whole(PRIORITY_OFFSET, len(Priority) + PRIORITY_OFFSET - 1) - PRIORITY_OFFSET)
+def _read_priority(node: JsonNode) -> int:
+    """Return a priority, 1 to 5; 3 if it is missing."""
+    normal = Priority.NORMAL + PRIORITY_OFFSET
+    return normal if node.is_absent else node.whole(PRIORITY_OFFSET, len(Priority) + PRIORITY_OFFSET - 1)

@@ -20,11 +20,11 @@ from gatepost.jobs.retry_policy import Job, compute_job_delay
 from gatepost.ledger import posting_actions as ledger_posts
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperationCode, TopicCode
+from gatepost.ledger.ledger_step_background import LedgerSteps, ReportedOutage
 from gatepost.ledger.message_encoding import LedgerMessage
 from gatepost.ledger.posting_actions import PostTargets
 from gatepost.ledger.public_ledger import TransactionRefused
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.ledger.transaction_step_background import LedgerSteps, ReportedOutage
 
 #: attempts of a job after which the administrator is told: about ten minutes
 _PATIENT_ATTEMPTS: Final = 15
@@ -48,7 +48,7 @@ class LedgerPoster:
                     await self._post(targets)
 
     async def _post(self, targets: PostTargets) -> None:
-        id = targets.post.id
+        id = targets.record.id
         fail = partial(self._store.run, ledger_posts.fail_post, self._steps.network, id, lane="ledger")
         if targets.former_peer is not None:
             await fail(f"the connection with {targets.former_peer} has ended")
@@ -61,10 +61,12 @@ class LedgerPoster:
             await self._store.run(ledger_posts.finish_post, self._steps.network, targets, lane="ledger")
 
     async def _post_mail(self, targets: PostTargets) -> None:
-        steps, sender, id = self._steps, targets.sender, targets.post.id
+        steps, sender, id = self._steps, targets.sender, targets.record.id
         payer = await steps.ensure_account(sender)
         inbound = await steps.ensure_inbound(sender)
-        message = LedgerMessage(data=targets.post.data, operator_id=hcs10.build_operator_id(inbound.ledger_id, payer))
+        message = LedgerMessage(
+            data=targets.record.build_data(), operator_id=hcs10.build_operator_id(inbound.ledger_id, payer)
+        )
         content = await self._encode(message, id, sender, payer)
         code, is_foreign = TopicCode.INBOUND, targets.connection is not None
         if targets.connection is not None and targets.connection.topic is not None:
@@ -90,10 +92,10 @@ class LedgerPoster:
             raise next((failure for failure in failures if isinstance(failure, Unavailable)), failures[0])
 
     async def _post_work(self, targets: PostTargets) -> None:
-        steps, sender, id = self._steps, targets.sender, targets.post.id
+        steps, sender, id = self._steps, targets.sender, targets.record.id
         assert targets.item is not None
         payer = await steps.ensure_account(sender)
-        content = await self._encode(LedgerMessage(data=targets.post.data), id, sender, payer)
+        content = await self._encode(LedgerMessage(data=targets.record.build_data()), id, sender, payer)
         topic = (await steps.ensure_work_topic(targets.item)).ledger_id
         await steps.submit(f"{id}/{topic}", topic, content, payer=payer, signer=sender.name)
 

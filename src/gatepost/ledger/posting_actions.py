@@ -1,23 +1,8 @@
-"""
-What the store keeps of posting to a public ledger.
-
-Everything that is done there is a step with a name of its own, such as `mail_1/0.0.7/1`. A step first stores the id of
-its transaction, and the ledger executes a transaction of one id once. So a step that is begun again after a crash, or
-by two processes at once, is done once:
-
-    begin_step -> the id is stored -> execute -> finish_step -> the receipt is stored
-
-Only if a transaction was not executed, and never will be, its step gets another id.
-
-The steps of a record are deleted in the transaction that saves that it is posted. One who has seen it unposted before,
-and comes late, would begin them anew: no step of a record begins after that. The steps of accounts, topics, connections
-and of the last profile stay, so one who comes late gets what there is.
-"""
+"""What the store keeps of posting to a public ledger: what is to be posted and to whom, and what came of it."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from gatepost.core import address
@@ -26,68 +11,26 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
-from gatepost.errors import Unavailable
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
-from gatepost.ledger import topic_rows as topics
+from gatepost.ledger import ledger_step_actions as ledger_steps, topic_rows as topics
 from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import Connection
-from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
-from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind
-from gatepost.mail import ledger_delivery, mail_rows as posts, work_rows as work_items
-from gatepost.mail.mail_rows import Post
-from gatepost.mail.sent_mail import PostState
+from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_rows as work_items
+from gatepost.mail.sent_mail import MailData, PostState, Sent
 from gatepost.mail.work_item import WorkItem, WorkType
 
 #: of a message on Hedera, in US dollars
 MESSAGE_PRICE: Final = 0.0008
-#: a transaction is valid from a little earlier, because the clocks of the nodes differ
-_START_OFFSET: Final = 5 * NANOSECONDS
-_MICROSECOND: Final = 1_000
 #: records of one sender that are posted in one go
 _MAX_RECORDS: Final = 1_000
-
-
-def begin_step(tx: Transaction, network: str, step: str, payer: LedgerId) -> tuple[TransactionId, LedgerReceipt | None]:
-    """Return the id of the transaction of a step, and the receipt if it is done; store a new id if it has none."""
-    known = topics.read_step(tx, network, step)
-    if known is None:
-        record = posts.lock_post(tx, step.partition("/")[0])
-        if record is not None and record.post is not PostState.UNPOSTED:
-            raise Unavailable(f"{record.kind} {record.id} was just posted by another process")
-        id = topics.take_transaction_id(tx, network, payer, tx.now * _MICROSECOND - _START_OFFSET)
-        if topics.insert_step(tx, network, step, id):
-            return id, None
-        known = topics.read_step(tx, network, step)
-        if known is None:
-            raise Unavailable(f"the step {step!r} was just finished by another process")
-    id, receipt = known
-    return id, msgspec.json.decode(receipt, type=LedgerReceipt) if receipt is not None else None
-
-
-def renew_step(tx: Transaction, network: str, step: str, old_id: TransactionId) -> TransactionId:
-    """
-    Give a step another id, because its transaction was not executed and never will be; return the id it has now. Raise
-    Unavailable if what the step was for is done: another process has finished it.
-    """
-    id = topics.take_transaction_id(tx, network, old_id.payer, tx.now * _MICROSECOND - _START_OFFSET)
-    if topics.replace_step(tx, network, step, old_id, id):
-        return id
-    known = topics.read_step(tx, network, step)
-    if known is None:
-        raise Unavailable(f"the step {step!r} was just finished by another process")
-    return known[0]
-
-
-def finish_step(tx: Transaction, network: str, step: str, id: TransactionId, receipt: LedgerReceipt) -> None:
-    """Store the receipt of a step."""
-    topics.finish_step(tx, network, step, id, msgspec.json.encode(receipt).decode())
 
 
 class PostTargets(Struct, frozen=True, kw_only=True):
     """A record that is to be posted, and those whom it concerns."""
 
-    post: Post
+    record: Sent[Any]
     sender: Entity
     #: of mail; None for a broadcast
     recipients: Sequence[Entity] | None
@@ -101,55 +44,57 @@ class PostTargets(Struct, frozen=True, kw_only=True):
 
 def find_targets(tx: Reader, id: str) -> PostTargets | None:
     """Return a record with whom it concerns; None if it does not have to be posted any more."""
-    post = posts.read_post(tx, id)
-    if post is None or post.post is not PostState.UNPOSTED:
+    record = outgoing.read(tx, id)
+    if record is None or record.post is not PostState.UNPOSTED:
         return None
-    sender = directory.find(tx, post.sender)
-    if post.kind != "mail":
-        assert post.ref_type is not None
-        item = work_items.find(tx, WorkType(post.ref_type), post.ref_id or "")
-        return PostTargets(post=post, sender=sender, recipients=(), item=item)
-    if isinstance(address.parse(post.targets[0]), AllAgentsAddress):
-        return PostTargets(post=post, sender=sender, recipients=None)
-    recipients = list(entities.find_by_names(tx, posts.list_recipients(tx, post.number)).values())
+    sender = directory.find(tx, record.sender)
+    if not isinstance(record.data, MailData):
+        assert record.ref is not None
+        item = work_items.find(tx, WorkType(record.ref.type), record.ref.id)
+        return PostTargets(record=record, sender=sender, recipients=(), item=item)
+    if isinstance(address.parse(record.to), AllAgentsAddress):
+        return PostTargets(record=record, sender=sender, recipients=None)
+    recipients = list(entities.find_by_names(tx, outgoing.list_recipients(tx, record.number)).values())
     network = ledger_delivery.find_public_network(tx)
     if network is None or len(recipients) != 1 or not connections.is_peer(tx, recipients[0].number):
         # An agent outside that is in a team gets mail to it by its own connection only.
         recipients = [recipient for recipient in recipients if not connections.is_peer(tx, recipient.number)]
-        return PostTargets(post=post, sender=sender, recipients=recipients)
+        return PostTargets(record=record, sender=sender, recipients=recipients)
     connection = connections.find_open(tx, network, sender.number, recipients[0].number)
     former_peer = recipients[0].name if connection is None else None
-    return PostTargets(post=post, sender=sender, recipients=recipients, connection=connection, former_peer=former_peer)
+    return PostTargets(
+        record=record, sender=sender, recipients=recipients, connection=connection, former_peer=former_peer
+    )
 
 
 def list_unposted(tx: Reader, id: str) -> tuple[str, list[str]]:
     """Return the sender of a record, and its records up to this one that are not posted yet, the oldest first."""
-    post = posts.read_post(tx, id)
-    if post is None:
+    record = outgoing.read(tx, id)
+    if record is None:
         return "", []
-    sender = directory.find(tx, post.sender)
-    return sender.name, posts.list_unposted(tx, sender.number, post.number, _MAX_RECORDS)
+    sender = directory.find(tx, record.sender)
+    return sender.name, outgoing.list_unposted(tx, sender.number, record.number, _MAX_RECORDS)
 
 
 def finish_post(tx: Transaction, network: str, targets: PostTargets) -> None:
     """Save that a record is on the ledger."""
-    posts.set_posted(tx, targets.post.number)
+    outgoing.set_posted(tx, targets.record.number)
     if targets.connection is not None and targets.recipients:
-        posts.end_recipient(tx, targets.post.number, targets.recipients[0].number)
-    topics.delete_steps(tx, network, targets.post.id)
+        outgoing.end_recipient(tx, targets.record.number, targets.recipients[0].number)
+    ledger_steps.delete_steps(tx, network, targets.record.id)
 
 
 def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
     """Save that a record will never be on the ledger, and tell the administrator."""
-    post = posts.lock_post(tx, id)
-    if post is None or post.post is not PostState.UNPOSTED:
+    record = outgoing.lock(tx, id)
+    if record is None or record.post is not PostState.UNPOSTED:
         return
-    posts.set_failed(tx, post.number)
-    topics.delete_steps(tx, network, id)
-    text = f"{post.kind} {id} of {post.sender} is not on the ledger, and never will be: {reason}"
-    ref = Ref("mail", id) if post.kind == "mail" else None
-    if post.sender != directory.ADMINISTRATOR and directory.find(tx, post.sender).is_live:
-        alert = push.build_alert(post.sender, text, f"ledger:{id}", source="ledger", ref=ref)
+    outgoing.set_failed(tx, record.number)
+    ledger_steps.delete_steps(tx, network, id)
+    text = f"{record.kind} {id} of {record.sender} is not on the ledger, and never will be: {reason}"
+    ref = Ref("mail", id) if record.kind == MailData.kind else None
+    if record.sender != directory.ADMINISTRATOR and directory.find(tx, record.sender).is_live:
+        alert = push.build_alert(record.sender, text, f"ledger:{id}", source="ledger", ref=ref)
         push.push_alerts(tx, [alert])
     push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"ledger:{id}", source="ledger", ref=ref)])
 

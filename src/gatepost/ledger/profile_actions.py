@@ -15,7 +15,7 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.jobs import job_actions as jobs
-from gatepost.ledger import topic_actions as ledger, topic_rows as topics
+from gatepost.ledger import ledger_step_actions as ledger_steps, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
 from gatepost.ledger.topic import LedgerId, Topic, TopicKind
 from gatepost.ledger.topic_api import LedgerProfile, SyncResult, SyncState
@@ -164,7 +164,7 @@ def save_profile(
     text = msgspec.json.encode(profile).decode()
     topics.save_profile(tx, network, entity.number, text, str(file) if file is not None else None)
     if publication is not None:
-        topics.delete_other_steps(tx, network, f"profile/{entity.name}", publication)
+        ledger_steps.delete_steps(tx, network, f"profile/{entity.name}", kept=publication)
 
 
 def _is_complete(tx: Reader, network: str, entity: Entity) -> bool:

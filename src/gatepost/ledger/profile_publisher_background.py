@@ -7,10 +7,10 @@ from gatepost.directory.entity import Entity
 from gatepost.jobs.retry_policy import Job
 from gatepost.ledger import profile_actions as ledger_profiles
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.message_encoding import LedgerFile
 from gatepost.ledger.public_ledger import UpdateAccount
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.mail.work_item import WorkItem
 
 

@@ -9,7 +9,7 @@ nothing was appended.
     note, event the topic of the work item
     profile     the topic of the definitions
 
-With a public ledger instead, the same verbs write a job, and `ledger/poster_background.py` posts. The messages that
+With a public ledger instead, the same verbs write a job, and `ledger/poster_background.py` outgoing. The messages that
 were read from there are in the same tables, so all of them are listed and verified here.
 """
 
@@ -30,7 +30,7 @@ from gatepost.ledger.running_hash import Fault, MessageVerdict, Proof, TopicVeri
 from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.ledger.topic_rows import NewMessage, StoredMessage
-from gatepost.mail import mail_rows as posts, work_rows as work_items
+from gatepost.mail import mail_rows as outgoing, work_rows as work_items
 from gatepost.mail.ledger_delivery import LOCAL, MailSent, WorkPosted, find_network, find_public_network
 from gatepost.mail.work_item import WorkItem
 
@@ -43,7 +43,7 @@ _NANOSECONDS: Final = 1_000
 
 def post_mail(tx: Transaction, event: MailSent) -> None:
     """Append mail to the inbound topics of its recipients; without recipients, to the broadcast topic."""
-    mail, sender, recipients, record = event
+    mail, sender, recipients = event
     if mail.post is None or _leave_to_poster(tx, mail.id):
         return
     payer = ensure_account(tx, sender)
@@ -53,20 +53,20 @@ def post_mail(tx: Transaction, event: MailSent) -> None:
     found = entities.find_by_names(tx, recipients) if recipients else {}
     targets = [ensure_inbound(tx, entity) for entity in found.values()] or [ensure_single(tx, TopicKind.BROADCAST)]
     for topic in sorted(targets, key=lambda topic: topic.ledger_id):
-        append(tx, topic, payer, content, record)
-    posts.set_posted(tx, record)
+        append(tx, topic, payer, content, mail.number)
+    outgoing.set_posted(tx, mail.number)
 
 
 def post_work(tx: Transaction, event: WorkPosted) -> None:
     """Append a note or an event to the topic of its work item."""
-    post, author, item, record = event
+    post, author, item = event
     if post.post is None or _leave_to_poster(tx, post.id):
         return
     payer = ensure_account(tx, author)
     message = LedgerMessage(data=post.build_data())
     content = message.encode(_store_file(tx, payer, message.find_file()))
-    append(tx, ensure_work_topic(tx, item), payer, content, record)
-    posts.set_posted(tx, record)
+    append(tx, ensure_work_topic(tx, item), payer, content, post.number)
+    outgoing.set_posted(tx, post.number)
 
 
 def _leave_to_poster(tx: Transaction, id: str) -> bool:

@@ -1,8 +1,4 @@
-"""
-Topics of ledgers, their messages, and the accounts of entities; the steps under way on a public ledger.
-
-A network is `local`, or one of Hedera. A step is a transaction, whose id is stored before it is sent.
-"""
+"""Topics of ledgers, their messages, and the accounts of entities. A network is `local`, or one of Hedera."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
@@ -14,7 +10,6 @@ from gatepost.directory.entity import Entity
 from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Ref
-from gatepost.ledger.public_ledger import TransactionId
 from gatepost.ledger.running_hash import GENESIS_HASH, HASH_LENGTH
 from gatepost.ledger.topic import Chunk, LedgerId, Topic, TopicKind, TopicMessage
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, zip_columns
@@ -218,48 +213,6 @@ def list_chunks(tx: Reader, topic: Topic, transaction: str, *, limit: int) -> li
 def count_posted(tx: Reader, since: Instant) -> int:
     """Count the records that were posted since then."""
     return fetch_number(tx, "ledger/topics/count_posted", since=since)
-
-
-def take_transaction_id(tx: Transaction, network: str, payer: LedgerId, start: int) -> TransactionId:
-    """Return an id that no transaction of this payer has; it is valid from `start` (nanoseconds), or shortly after."""
-    return TransactionId(
-        payer, fetch_number(tx, "ledger/ledger_steps/take_start", network=network, account=str(payer), start=start)
-    )
-
-
-def insert_step(tx: Transaction, network: str, step: str, id: TransactionId) -> bool:
-    """Store the id of the transaction of a step; return False if the step has one."""
-    return tx.execute("ledger/ledger_steps/insert", network=network, step=step, transaction_id=str(id), now=tx.now) == 1
-
-
-def read_step(tx: Reader, network: str, step: str) -> tuple[TransactionId, str | None] | None:
-    """Return the id of the transaction of a step, and the receipt as JSON, if there is one."""
-    row = tx.fetch_one("ledger/ledger_steps/read", network=network, step=step)
-    return (TransactionId.parse(row.transaction_id), row.receipt) if row else None
-
-
-def replace_step(tx: Transaction, network: str, step: str, old_id: TransactionId, id: TransactionId) -> bool:
-    """Give a step another id; return False if it has another one already."""
-    row_count = tx.execute(
-        "ledger/ledger_steps/replace", network=network, step=step, old_id=str(old_id), transaction_id=str(id)
-    )
-    return row_count == 1
-
-
-def finish_step(tx: Transaction, network: str, step: str, id: TransactionId, receipt: str) -> None:
-    """Store the receipt of a step."""
-    tx.execute("ledger/ledger_steps/finish", network=network, step=step, transaction_id=str(id), receipt=receipt)
-
-
-def delete_steps(tx: Transaction, network: str, name: str) -> None:
-    """Delete the steps whose names begin with `NAME/`."""
-    tx.execute("ledger/ledger_steps/delete_all", network=network, first=f"{name}/", last=f"{name}0")
-
-
-def delete_other_steps(tx: Transaction, network: str, name: str, kept: str) -> None:
-    """Delete the steps whose names begin with `NAME/`, but not with `NAME/KEPT/`."""
-    tx.execute("ledger/ledger_steps/delete_all", network=network, first=f"{name}/", last=f"{name}/{kept}/")
-    tx.execute("ledger/ledger_steps/delete_all", network=network, first=f"{name}/{kept}0", last=f"{name}0")
 
 
 def _build(row: Row | None) -> Topic | None:

@@ -69,8 +69,6 @@ class MailSent(NamedTuple):
     sender: Entity
     #: their names; none if it is mail to every agent
     recipients: Sequence[str]
-    #: the number of its record
-    record: int
 
 
 class WorkPosted(NamedTuple):
@@ -79,5 +77,3 @@ class WorkPosted(NamedTuple):
     post: Note | WorkEvent
     author: Entity
     item: WorkItem
-    #: the number of its record
-    record: int

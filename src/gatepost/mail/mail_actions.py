@@ -2,7 +2,7 @@
 Send and deliver mail, and list what was sent.
 
 Sending is one transaction: the event, an item for each recipient, and one record in `outgoing`, which holds what a
-ledger outgoing. The record stays when the items are removed after their time; how each item ended is saved with it.
+ledger posts. The record stays when the items are removed after their time; how each item ended is saved with it.
 
 With a public ledger, mail that is not urgent has only the record at first. It is delivered when it is seen on the
 ledger, or when it has waited for `ledger.patience`; both do it by `deliver`, and the first one counts. Mail to an agent
@@ -30,7 +30,16 @@ from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, sent_mail as rules
 from gatepost.mail.ledger_delivery import FindOutsider, MailSent
-from gatepost.mail.sent_mail import DEFAULT_TYPE, AckRequest, AckState, Mail, MailSpec, PostState
+from gatepost.mail.sent_mail import (
+    DEFAULT_TYPE,
+    PRIORITY_OFFSET,
+    AckRequest,
+    AckState,
+    Mail,
+    MailData,
+    MailSpec,
+    PostState,
+)
 
 #: mails that one call delivers; the next call delivers the rest
 _OVERDUE_LIMIT: Final = 500
@@ -49,34 +58,34 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity) -> Mail:
         raise Refused(f"the mail would go back to its sender {author.name!r}", hint="name another recipient")
     if isinstance(target, AllAgentsAddress) and spec.ack is AckRequest.REQUIRED:
         raise Invalid("mail to every agent cannot be acknowledged", hint="name those who have to read it, or a team")
-    mail, deliver_at, hops = _build_mail(tx, spec, author, thread), None, 0
+    mail = _build_mail(tx, spec, author, thread)
     outsider = tx.ask(FindOutsider(target, author)) if isinstance(target, EntityAddress) else None
     if outsider is not None:
         _check_outside(tx, mail)
         mail, names = replace(mail, post=PostState.UNPOSTED), [outsider]
-    elif ledger_delivery.is_awaited(tx, mail.priority):
-        names, deliver_at = _check_awaited(tx, mail, author, target), tx.now + tx.limits.ledger_patience
+    elif ledger_delivery.is_awaited(tx, mail.data.priority):
+        names = _check_awaited(tx, mail, author, target)
         hops = chains.count_next_hops(tx, author)  # when it is delivered, its chain may be long past
+        mail = replace(mail, deliver_at=tx.now + tx.limits.ledger_patience, hops=hops)
     else:
-        result = push.push_event(tx, _build_push(mail, mail.id))
+        result = push.push_event(tx, _build_push(mail))
         if result.broadcast is None and not result.deliveries:
             raise Refused(f"nobody else is in {spec.to!r}")
         mail, names = replace(mail, event=result.event), _list_names(result)
-    record = outgoing.insert_mail(tx, mail, author.number, names, hops=hops, deliver_at=deliver_at)
-    tx.react(MailSent(mail, author, names, record))
+    tx.react(MailSent(outgoing.insert(tx, mail, author.number, names), author, names))
     return show(tx, mail.id)
 
 
 def _check_outside(tx: Transaction, mail: Mail) -> None:
     """Refuse mail that cannot go to an agent outside."""
-    event_limits.validate_push(_build_push(mail, mail.id), tx.limits)
+    event_limits.validate_push(_build_push(mail), tx.limits)
     if mail.ack is not None:
         raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
 
 
 def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
     """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
-    event_limits.validate_push(_build_push(mail, mail.id), tx.limits)
+    event_limits.validate_push(_build_push(mail), tx.limits)
     if isinstance(target, AllAgentsAddress):
         return []
     recipients = push.find_recipients(tx, target, author)
@@ -87,19 +96,18 @@ def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address)
 
 def deliver(tx: Transaction, id: str) -> None:
     """Put mail into the inboxes of its recipients, if it waits for the ledger."""
-    post = outgoing.lock_post(tx, id)
-    if post is None or post.event is not None or post.deliver_at is None:
+    mail = outgoing.lock(tx, id)
+    if mail is None or mail.event is not None or mail.deliver_at is None:
         return
-    mail, author = show(tx, id), directory.find(tx, post.sender)
-    names = outgoing.list_recipients(tx, post.number)
+    names = outgoing.list_recipients(tx, mail.number)
     recipients = list(entities.find_by_names(tx, names).values()) if names else None
-    request = _build_push(mail, post.dedup_key or mail.id, post.hops)
+    author = directory.find(tx, mail.sender)
     try:
-        result = push.fan_out(tx, request, author, recipients, allow_retired=True)
+        result = push.fan_out(tx, _build_push(mail), author, recipients, allow_retired=True)
     except LimitReached:  # of broadcasts
-        outgoing.set_deliver_at(tx, post.number, tx.now + HOUR)
+        outgoing.set_deliver_at(tx, mail.number, tx.now + HOUR)
         return
-    outgoing.set_delivered(tx, post.number, result.event)
+    outgoing.set_delivered(tx, mail.number, result.event)
 
 
 def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
@@ -150,7 +158,9 @@ def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSp
     if parent is not None:
         origin = parent.to if parent.sender == author.name else parent.sender
         return (
-            replace(spec, to=spec.to or origin, subject=spec.subject or parent.subject, ref=spec.ref or parent.ref),
+            replace(
+                spec, to=spec.to or origin, subject=spec.subject or parent.data.subject, ref=spec.ref or parent.ref
+            ),
             parent.thread,
         )
     event = find_readable_event(tx, spec.reply_to, author)
@@ -200,37 +210,42 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         raise Invalid(
             f"{spec.ack_within} microseconds are no time to read mail", hint="give a time such as 2h or 1 day"
         )
-    return Mail(
-        number=0,
-        id=id,
-        event=None,
-        sender=author.name,
-        to=spec.to or "",
+    data = MailData(
+        uid=id,
         message_type=rules.check_type(spec.message_type or DEFAULT_TYPE),
         subject=spec.subject or None,
         payload=payload,
         context=spec.context,
+        ref_id=spec.ref.id if spec.ref else None,
+        ref_type=spec.ref.type if spec.ref else None,
+        ledger_priority=spec.priority.value + PRIORITY_OFFSET,
+    )
+    return Mail(
+        id=id,
+        event=None,
+        sender=author.name,
+        targets=(spec.to or "",),
+        data=data,
         ref=spec.ref,
-        priority=spec.priority,
         thread=thread or id,
         reply_to=spec.reply_to,
         ack=AckState.PENDING if is_awaited else None,
         ack_deadline=tx.now + spec.ack_within if is_awaited else None,
         created_at=tx.now,
         post=ledger_delivery.find_post_state(tx, "mail"),
-        posted_at=None,
     )
 
 
-def _build_push(mail: Mail, key: str, hops: int = 0) -> Push:
-    has_fields = set(mail.payload) - {"text"} or not isinstance(mail.payload.get("text"), str)
+def _build_push(mail: Mail) -> Push:
+    payload = mail.data.payload
+    has_fields = set(payload) - {"text"} or not isinstance(payload.get("text"), str)
     data: dict[str, Json] = {
         "mailId": mail.id,
         "threadId": mail.thread,
-        "messageType": mail.message_type,
+        "messageType": mail.data.message_type,
         "replyTo": mail.reply_to,
-        "payload": mail.payload if has_fields and mail.payload else None,
-        "context": mail.context,
+        "payload": payload if has_fields and payload else None,
+        "context": mail.data.context,
         "ack": AckRequest.REQUIRED.value if mail.ack else None,
     }
     return Push(
@@ -238,13 +253,13 @@ def _build_push(mail: Mail, key: str, hops: int = 0) -> Push:
         type=EventType.MAIL,
         source="mail",
         sender=mail.sender,
-        subject=mail.subject,
-        content=mail.text,
+        subject=mail.data.subject,
+        content=mail.data.text,
         data={name: value for name, value in data.items() if value is not None},
-        priority=mail.priority,
-        dedup_key=f"mail:{mail.sender}:{key}",
+        priority=mail.data.priority,
+        dedup_key=f"mail:{mail.sender}:{mail.dedup_key or mail.id}",
         ref=mail.ref,
-        hops=hops,
+        hops=mail.hops,
     )
 
 

@@ -55,13 +55,13 @@ class MailView(RecordView[Mail]):
     event_id: Annotated[str | None, Source("event")]
     sender: str
     to: Annotated[str, describe("address that it was sent to")]
-    message_type: str
-    subject: str | None
-    text: Annotated[str, describe("payload.text, or else the payload as JSON")]
-    payload: dict[str, Json]
-    context: Json
+    message_type: Annotated[str, Source("data.message_type")]
+    subject: Annotated[str | None, Source("data.subject")]
+    text: Annotated[str, Source("data.text"), describe("payload.text, or else the payload as JSON")]
+    payload: Annotated[dict[str, Json], Source("data.payload")]
+    context: Annotated[Json, Source("data.context")]
     ref: RefView | None
-    priority: Priority
+    priority: Annotated[Priority, Source("data.priority")]
     thread_id: Annotated[str, Source("thread")]
     reply_to: Annotated[str | None, describe("event that it replies to")]
     ack: Annotated[AckState | None, describe("null if its sender does not want to know that it was read")]

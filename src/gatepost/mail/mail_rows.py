@@ -1,175 +1,73 @@
-"""
-Records of what was sent, in the table `outgoing`: mail, and the notes and events of work items.
-
-A `Post` is such a record as a ledger posts it, and how far its posting and its delivery are.
-"""
+"""Records of what was sent, in the table `outgoing`: mail, and the notes and events of work items."""
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
-from gatepost.inbox.event import ItemState, Priority, Ref
-from gatepost.mail.sent_mail import PRIORITY_OFFSET, AckState, Mail, MailRecipient, PostState
-from gatepost.mail.work_item import Note, WorkEvent
-from gatepost.stores.row_mapping import Mapper, fetch_number, load_json, zip_columns
+from gatepost.inbox.event import ItemState, Ref
+from gatepost.mail.sent_mail import AckState, D, Mail, MailData, MailRecipient, Sent
+from gatepost.mail.work_item import EventData, NoteData
+from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns, make_row_type, zip_columns
 
 #: recipients that are shown of one mail
 MAX_RECIPIENTS: Final = 100
 _RECIPIENT: Final = Mapper(MailRecipient)
+_SENT: Final = Mapper(
+    Sent, without="data ref recipients states notified", targets=msgspec.json.Decoder(tuple[str, ...]).decode
+)
+_DATA_TYPES: Final = {data_type.kind: data_type for data_type in (MailData, NoteData, EventData)}
+_COLUMNS: Final = "id kind thread reply_to event ack ack_deadline dedup_key hops post deliver_at"
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-_Priority = Annotated[int, Meta(ge=min(Priority) + PRIORITY_OFFSET, le=max(Priority) + PRIORITY_OFFSET)]
 
-
-class Post(Struct, frozen=True, kw_only=True):
-    """What was sent, as a ledger posts it."""
-
-    number: int
-    id: str
-    #: mail, note or event
-    kind: str
-    sender: str
-    #: the addresses as they were given
-    targets: Sequence[str]
-    data: dict[str, Any]
-    #: of a note and an event: the work item
-    ref_type: str | None
-    ref_id: str | None
-    event: str | None
-    dedup_key: str | None
-    hops: int
-    post: PostState | None
-    deliver_at: Instant | None
-
-
-class _MailData(Struct):
-    """What the data of mail must have; those of notes and events are below."""
-
-    message_type: str
-    subject: str | None
-    payload: dict[str, Any]
-    context: Any
-    priority: _Priority
-
-
-class _NoteData(Struct):
-    note: str
-    priority: _Priority
-
-
-class _EventData(Struct):
-    type: str
-    reason: str
-
-
-_POST: Final = Mapper(Post, targets=load_json, data=load_json)
-_DATA_TYPES: Final = {"mail": _MailData, "note": _NoteData, "event": _EventData}
-
-
-def insert_mail(
-    tx: Transaction,
-    mail: Mail,
-    sender: int,
-    recipients: Sequence[str],
-    *,
-    hops: int = 0,
-    deliver_at: Instant | None = None,
-) -> int:
-    """Insert mail. What waits for the ledger is delivered at `deliver_at` at the latest, with `hops`."""
-    return _insert(
-        tx,
-        recipients,
-        id=mail.id,
-        kind="mail",
-        sender=sender,
-        targets=_encode([mail.to]),
-        data=_encode(mail.build_data()),
-        ref=mail.ref,
-        thread=mail.thread,
-        reply_to=mail.reply_to,
-        event=mail.event,
-        ack=mail.ack,
-        ack_deadline=mail.ack_deadline,
-        post=mail.post,
-        hops=hops,
-        deliver_at=deliver_at,
-    )
-
-
-def insert_note(tx: Transaction, note: Note, author: int, dedup_key: str | None = None) -> int:
-    return _insert(
-        tx,
-        note.recipients,
-        id=note.id,
-        kind="note",
-        sender=author,
-        targets=_encode(note.notify),
-        data=_encode(note.build_data()),
-        ref=note.item,
-        event=note.event,
-        post=note.post,
-        dedup_key=dedup_key,
-    )
-
-
-def insert_event(
-    tx: Transaction,
-    event: WorkEvent,
-    author: int,
-    targets: Sequence[str],
-    id: str | None,
-    dedup_key: str | None = None,
-) -> int:
-    """Insert an event of a work item; `id` is the event in the inboxes."""
-    return _insert(
-        tx,
-        event.recipients,
-        id=event.id,
-        kind="event",
-        sender=author,
-        targets=_encode(targets),
-        data=_encode(event.build_data()),
-        ref=event.item,
-        event=id,
-        post=event.post,
-        dedup_key=dedup_key,
-    )
-
-
-def _insert(tx: Transaction, recipients: Sequence[str], *, ref: Ref | None, **columns: Any) -> int:
-    optional_columns = dict.fromkeys(("thread", "reply_to", "ack", "ack_deadline", "dedup_key", "deliver_at"))
+def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[str]) -> Sent[D]:
+    """Insert a record with the names of its recipients; return it with its number."""
     number = fetch_number(
         tx,
         "mail/outgoing/insert",
-        **(optional_columns | {"hops": 0} | columns),
-        ref_type=ref.type if ref else None,
-        ref_id=ref.id if ref else None,
+        **get_columns(record, _COLUMNS),
+        sender=sender,
+        targets=_encode(record.targets),
+        data=_encode(record.build_data()),
+        ref_type=record.ref.type if record.ref else None,
+        ref_id=record.ref.id if record.ref else None,
         now=tx.now,
     )
     if recipients:
         tx.execute("mail/outgoing/insert_recipients", outgoing=number, names=sorted(recipients))
-    return number
+    return replace(record, number=number)
+
+
+def read(tx: Reader, id: str) -> Sent[Any] | None:
+    row = tx.fetch_one("mail/outgoing/find", id=id)
+    return _build_record(row) if row else None
+
+
+def lock(tx: Transaction, id: str) -> Sent[Any] | None:
+    """Read a record and lock it until the commit."""
+    return read(tx, id) if tx.fetch_one("mail/outgoing/lock", id=id) else None
 
 
 def read_mail(tx: Reader, id: str) -> Mail | None:
+    """Read mail with the states of its recipients."""
     row = tx.fetch_one("mail/outgoing/find", id=id)
-    return _build_mails(tx, [row])[0] if row and row.kind == "mail" else None
-
-
-def lock_mail(tx: Transaction, id: str) -> Mail | None:
-    """Read mail and lock it until the commit."""
-    return read_mail(tx, id) if tx.fetch_one("mail/outgoing/lock", id=id) else None
+    return _build_mails(tx, [row])[0] if row and row.kind == MailData.kind else None
 
 
 def find_mail_by_event(tx: Reader, event: str) -> Mail | None:
     row = tx.fetch_one("mail/outgoing/find_by_event", event=event)
-    return _build_mails(tx, [row])[0] if row and row.kind == "mail" else None
+    return _build_mails(tx, [row])[0] if row and row.kind == MailData.kind else None
+
+
+def has_work(tx: Reader, sender: int, dedup_key: str) -> bool:
+    """Return True if a sender has made a note or an event with this key."""
+    return tx.fetch_one("mail/outgoing/has_work", sender=sender, dedup_key=dedup_key) is not None
 
 
 def list_sent(
@@ -204,20 +102,12 @@ def list_thread(
     return _build_mails(tx, rows)
 
 
-def list_notes(tx: Reader, item: Ref, *, after: int, limit: int) -> list[Note]:
-    """Return the notes on a work item, the oldest first."""
+def list_posts(tx: Reader, data_type: type[D], item: Ref, *, after: int, limit: int) -> list[Sent[D]]:
+    """Return the notes or the events of a work item, the oldest first."""
     rows = tx.fetch_page(
-        "mail/outgoing/list_posts", kind="note", ref_type=item.type, ref_id=item.id, after=after, limit=limit
+        "mail/outgoing/list_posts", kind=data_type.kind, ref_type=item.type, ref_id=item.id, after=after, limit=limit
     )
-    return [_build_note(row) for row in rows]
-
-
-def list_events(tx: Reader, item: Ref, *, after: int, limit: int) -> list[WorkEvent]:
-    """Return the events of a work item, the oldest first."""
-    rows = tx.fetch_page(
-        "mail/outgoing/list_posts", kind="event", ref_type=item.type, ref_id=item.id, after=after, limit=limit
-    )
-    return [_build_event(row) for row in rows]
+    return [_build_record(row) for row in rows]
 
 
 def list_awaited(tx: Reader, claim: int) -> list[str]:
@@ -250,29 +140,6 @@ def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, In
     ]
     if rows:
         tx.execute_many("mail/outgoing/keep_states", zip_columns("outgoing recipient state ended_at", rows))
-
-
-def check_record(kind: str, data: str, targets: str, thread: str | None, ref_type: str | None) -> None:
-    """Raise an error if a record with these columns cannot be read: Invalid, or ValueError for its data."""
-    msgspec.json.decode(data, type=_DATA_TYPES[kind])
-    if kind == "mail" and (not load_json(targets) or thread is None):
-        raise Invalid("mail needs a recipient and a thread")
-    if kind != "mail" and ref_type is None:
-        raise Invalid("a note or an event needs a work item")
-
-
-def read_post(tx: Reader, id: str) -> Post | None:
-    return _POST.fetch_one(tx, "mail/outgoing/find", id=id)
-
-
-def find_work_by_key(tx: Reader, sender: int, dedup_key: str) -> Post | None:
-    """Return the note or the event that a sender has made with this key."""
-    return _POST.fetch_one(tx, "mail/outgoing/find_by_key", sender=sender, dedup_key=dedup_key)
-
-
-def lock_post(tx: Transaction, id: str) -> Post | None:
-    """Read a record and lock it until the commit."""
-    return read_post(tx, id) if tx.fetch_one("mail/outgoing/lock", id=id) else None
 
 
 def list_recipients(tx: Reader, number: int) -> list[str]:
@@ -330,62 +197,26 @@ def _build_mails(tx: Reader, rows: Sequence[Row]) -> list[Mail]:
         states.setdefault(row.outgoing, {})[ItemState(row.state)] = row.total
         if row.place <= MAX_RECIPIENTS:
             recipients.setdefault(row.outgoing, []).append(_RECIPIENT.read(row))
-    return [_build_mail(row, recipients.get(row.number, ()), states.get(row.number, {})) for row in rows]
+    return [
+        replace(_build_record(row), recipients=recipients.get(row.number, ()), states=states.get(row.number, {}))
+        for row in rows
+    ]
 
 
-def _build_mail(row: Row, recipients: Sequence[MailRecipient], states: dict[ItemState, int]) -> Mail:
-    data = load_json(row.data)
-    return Mail(
-        number=row.number,
-        id=row.id,
-        event=row.event,
-        sender=row.sender,
-        to=load_json(row.targets)[0],
-        message_type=data["message_type"],
-        subject=data["subject"],
-        payload=data["payload"],
-        context=data["context"],
+def check_row(columns: Mapping[str, Any]) -> None:
+    """Raise Invalid, or ValueError for its data, if a row with these columns could not be read."""
+    names = (*_SENT.fields, "kind", "data", "ref_type", "ref_id")
+    _build_record(make_row_type(names)(columns.get(name) for name in names))
+
+
+def _build_record(row: Row) -> Sent[Any]:
+    record = _SENT.read(
+        row,
+        data=msgspec.json.decode(row.data, type=_DATA_TYPES[row.kind]),
         ref=Ref(row.ref_type, row.ref_id) if row.ref_type else None,
-        priority=Priority(data["priority"] - PRIORITY_OFFSET),
-        thread=row.thread,
-        reply_to=row.reply_to,
-        ack=AckState(row.ack) if row.ack else None,
-        ack_deadline=row.ack_deadline,
-        created_at=row.created_at,
-        post=PostState(row.post) if row.post else None,
-        posted_at=row.posted_at,
-        recipients=recipients,
-        states=states,
     )
-
-
-def _build_note(row: Row) -> Note:
-    data = load_json(row.data)
-    return Note(
-        number=row.number,
-        id=row.id,
-        item=Ref(row.ref_type, row.ref_id),
-        author=row.sender,
-        text=data["note"],
-        notify=tuple(load_json(row.targets)),
-        priority=Priority(data["priority"] - PRIORITY_OFFSET),
-        event=row.event,
-        created_at=row.created_at,
-        post=PostState(row.post) if row.post else None,
-        posted_at=row.posted_at,
-    )
-
-
-def _build_event(row: Row) -> WorkEvent:
-    data = load_json(row.data)
-    return WorkEvent(
-        number=row.number,
-        id=row.id,
-        item=Ref(row.ref_type, row.ref_id),
-        event=data["type"].partition(".")[2],
-        author=row.sender,
-        reason=data["reason"],
-        created_at=row.created_at,
-        post=PostState(row.post) if row.post else None,
-        posted_at=row.posted_at,
-    )
+    if record.kind == MailData.kind and (not record.targets or record.thread is None):
+        raise Invalid("mail needs a recipient and a thread")
+    if record.kind != MailData.kind and record.ref is None:
+        raise Invalid("a note or an event needs a work item")
+    return record

@@ -27,7 +27,8 @@ _MAX_NAMES: Final = 10
 def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
     """Tell the senders of mail who wait to hear that all recipients have read it, if they have now."""
     for id in outgoing.list_awaited(tx, event.claim):
-        mail = outgoing.lock_mail(tx, id)
+        outgoing.lock(tx, id)
+        mail = outgoing.read_mail(tx, id)
         assert mail is not None
         if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
             outgoing.set_ack(tx, mail.number, AckState.READ)
@@ -54,7 +55,7 @@ def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
     """Tell the sender of mail how far its acknowledgement is; a retired sender is told nothing."""
     if not directory.find(tx, mail.sender).is_live:
         return
-    title = f" {quote_value(mail.subject, 120)}" if mail.subject else ""
+    title = f" {quote_value(mail.data.subject, 120)}" if mail.data.subject else ""
     push.push_event(
         tx,
         Push(

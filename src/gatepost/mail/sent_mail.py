@@ -4,16 +4,17 @@ Mail: a message from one entity to others, outside of all spaces.
 Its text is `payload.text`. A payload without a text is shown as compact JSON. Mail that replies to an event belongs to
 the thread of that event; other mail begins a thread, whose id is the id of the mail.
 
-`Mail.build_data` returns what a ledger posts. There, and in the MCP tool `send_message`, priorities are 1 to 5;
-everywhere else they are 0 to 4.
+`Sent` is the record of mail, and of the notes and events of work items (`work_item.py`). Its `data` are what a ledger
+posts. There, and in the MCP tool `send_message`, priorities are 1 to 5; everywhere else they are 0 to 4.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, ClassVar, Final, Generic, Protocol, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct, field
 
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum, has_visible_text
@@ -42,6 +43,7 @@ DEFAULT_ACK_WITHIN: Final[Duration] = DAY
 #: the highest priority is 1 on a ledger and in the MCP tool, and 0 here
 PRIORITY_OFFSET: Final = 1
 
+LedgerPriority = Annotated[int, Meta(ge=min(Priority) + PRIORITY_OFFSET, le=max(Priority) + PRIORITY_OFFSET)]
 _TYPE: Final = re.compile(rf"[a-z0-9](?:[a-z0-9._-]{{0,{MAX_TYPE_LENGTH - 2}}}[a-z0-9])?")
 
 
@@ -66,6 +68,15 @@ class PostState(StrEnum):
     UNPOSTED = "unposted"
     POSTED = "posted"
     FAILED = "failed"
+
+
+class SentData(Protocol):
+    """What a ledger has of mail, a note or an event."""
+
+    kind: ClassVar[str]
+
+
+D = TypeVar("D", bound=SentData)
 
 
 class MailSpec(Struct, frozen=True, kw_only=True):
@@ -94,54 +105,84 @@ class MailRecipient(Struct, frozen=True, kw_only=True):
     ended_at: Instant | None
 
 
-class Mail(Struct, frozen=True, kw_only=True):
-    """Mail that was sent."""
+class MailData(Struct, frozen=True, kw_only=True):
+    """What a ledger has of mail."""
 
-    number: int
-    id: str
-    #: the event in the inboxes
-    event: str | None
-    sender: str
-    to: str
+    kind: ClassVar = "mail"
+
+    #: the id of the mail
+    uid: str | None = None
     message_type: str
     subject: str | None
-    payload: Mapping[str, Json]
+    payload: dict[str, Json]
     context: Json
-    ref: Ref | None
-    priority: Priority
-    #: the id of the first mail of the thread
-    thread: str
-    #: the event that it replies to
-    reply_to: str | None
-    #: None if its sender does not want an acknowledgement
-    ack: AckState | None
-    ack_deadline: Instant | None
-    created_at: Instant
-    #: None if it is not for the ledger
-    post: PostState | None
-    #: when it was posted to the ledger
-    posted_at: Instant | None
-    #: the first ones by name; of a broadcast, those that have taken it
-    recipients: Sequence[MailRecipient] = ()
-    #: the number of recipients in each state
-    states: Mapping[ItemState, int] = {}
+    ref_id: str | None = None
+    ref_type: str | None = None
+    ledger_priority: LedgerPriority = field(name="priority")
+
+    @property
+    def priority(self) -> Priority:
+        return Priority(self.ledger_priority - PRIORITY_OFFSET)
 
     @property
     def text(self) -> str:
         return show_payload(self.payload)
 
+
+class Sent(Struct, Generic[D], frozen=True, kw_only=True):
+    """
+    What was sent: mail, or a note or an event of a work item; and how far its posting to a ledger and its delivery are.
+    """
+
+    number: int = 0
+    id: str
+    sender: str
+    #: the addresses as they were given
+    targets: tuple[str, ...]
+    #: what a ledger has of it
+    data: D
+    #: of a note and an event: the work item
+    ref: Ref | None
+    #: of mail: the id of the first mail of the thread
+    thread: str | None = None
+    #: the event that it replies to
+    reply_to: str | None = None
+    #: the event in the inboxes
+    event: str | None
+    #: None if its sender does not want an acknowledgement
+    ack: AckState | None = None
+    ack_deadline: Instant | None = None
+    created_at: Instant
+    #: its sender can send it again with the same key
+    dedup_key: str | None = None
+    hops: int = 0
+    #: None if it is not for the ledger
+    post: PostState | None
+    posted_at: Instant | None = None
+    #: when mail that waits for the ledger is delivered at the latest
+    deliver_at: Instant | None = None
+    #: of mail: the first ones by name; of a broadcast, those that have taken it
+    recipients: Sequence[MailRecipient] = ()
+    #: the number of recipients in each state
+    states: Mapping[ItemState, int] = {}
+    #: the names of those who got a note or an event; only of one that was sent now
+    notified: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return self.data.kind
+
+    @property
+    def to(self) -> str:
+        return self.targets[0]
+
     def build_data(self) -> dict[str, Json]:
         """Return what a ledger posts."""
-        return {
-            "uid": self.id,
-            "message_type": self.message_type,
-            "subject": self.subject,
-            "payload": self.payload,
-            "context": self.context,
-            "ref_id": self.ref.id if self.ref else None,
-            "ref_type": self.ref.type if self.ref else None,
-            "priority": self.priority.value + PRIORITY_OFFSET,
-        }
+        document: dict[str, Json] = msgspec.to_builtins(self.data)
+        return document
+
+
+Mail = Sent[MailData]
 
 
 def build_payload(text: str | None, payload: Json) -> dict[str, Json]:

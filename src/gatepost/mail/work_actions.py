@@ -8,16 +8,16 @@ event fail: retired names are skipped, and of an unknown name the administrator 
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
 from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_storable, count_bytes
-from gatepost.core.times import Instant
+from gatepost.core.times import format_rfc3339
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
@@ -26,8 +26,10 @@ from gatepost.inbox.push import actions as push, hop_actions as chains
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_item as rules, work_rows as work_items
 from gatepost.mail.ledger_delivery import WorkPosted
 from gatepost.mail.notification_rule import NotifyRule, build_rules, find_rule
-from gatepost.mail.sent_mail import PostState
-from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkItemSpec, WorkType
+from gatepost.mail.sent_mail import PRIORITY_OFFSET, PostState, Sent
+from gatepost.mail.work_item import EventData, Note, NoteData, WorkEvent, WorkItem, WorkItemSpec, WorkType
+
+W = TypeVar("W", NoteData, EventData)
 
 _MAX_HINTS: Final = 3
 
@@ -83,11 +85,11 @@ def page(
 
 
 def page_notes(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[Note]:
-    return outgoing.list_notes(tx, find(tx, ref).ref, after=after, limit=limit)
+    return outgoing.list_posts(tx, NoteData, find(tx, ref).ref, after=after, limit=limit)
 
 
 def page_events(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[WorkEvent]:
-    return outgoing.list_events(tx, find(tx, ref).ref, after=after, limit=limit)
+    return outgoing.list_posts(tx, EventData, find(tx, ref).ref, after=after, limit=limit)
 
 
 def post_note(
@@ -128,23 +130,16 @@ def post_note(
         author,
         recipients,
     )
-    note = Note(
-        number=0,
-        id=id,
-        item=item.ref,
-        author=author.name,
-        text=text,
+    data = NoteData(
+        type=f"{item.type}.note",
+        from_agent=author.name,
+        note=text,
         notify=addresses,
-        priority=priority,
-        event=result.event if result.deliveries else None,
-        created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, "notes"),
-        posted_at=None,
-        recipients=_list_names(result),
+        uid=id,
+        ledger_priority=priority.value + PRIORITY_OFFSET,
+        ts=format_rfc3339(tx.now),
     )
-    record = outgoing.insert_note(tx, note, author.number, ledger_key)
-    posted_at = _post(tx, note, author, item, record, ledger_key)
-    return replace(note, number=record, post=_find_state(note.post, posted_at), posted_at=posted_at)
+    return _record(tx, data, item, author, addresses, result, ledger_key, kind="notes")
 
 
 def post_event(
@@ -161,48 +156,61 @@ def post_event(
     `ledger_key` there.
     """
     author, item = directory.find_live(tx, by), find(tx, ref)
-    work_event = WorkEvent(
-        number=0,
-        id=tx.new_id("work"),
-        item=item.ref,
-        event=rules.parse_event(item.type, event),
-        author=author.name,
+    event = rules.parse_event(item.type, event)
+    data = EventData(
+        type=f"{item.type}.{event}",
+        from_agent=author.name,
         reason=_check_reason(reason),
-        created_at=tx.now,
-        post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, "events"),
-        posted_at=None,
+        uid=tx.new_id("work"),
+        ts=format_rfc3339(tx.now),
     )
-    work_items.set_status(tx, item.number, work_event.event)
+    work_items.set_status(tx, item.number, event)
     for name in {item.id, item.topic or item.id}:
-        tx.after_commit(Signal(f"work:{item.type}:{name}", work_event.event, wakes=False))
-    rule = find_rule(build_rules(tx.limits.work_notify), work_event.type)
-    targets = rule.to if rule is not None else ()
-    result = _notify(tx, work_event, rule, item, author) if rule is not None else None
-    work_event = replace(work_event, recipients=_list_names(result) if result else ())
-    event_id = result.event if result is not None and result.deliveries else None
-    record = outgoing.insert_event(tx, work_event, author.number, targets, event_id, ledger_key)
-    posted_at = _post(tx, work_event, author, item, record, ledger_key)
-    return replace(work_event, number=record, post=_find_state(work_event.post, posted_at), posted_at=posted_at)
+        tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), event, wakes=False))
+    rule = find_rule(build_rules(tx.limits.work_notify), data.type)
+    result = _notify(tx, data, rule, item, author) if rule is not None else None
+    return _record(tx, data, item, author, rule.to if rule is not None else (), result, ledger_key, kind="events")
 
 
-def _post(
-    tx: Transaction, post: Note | WorkEvent, author: Entity, item: WorkItem, record: int, ledger_key: str | None
-) -> Instant | None:
-    """Put a note or an event on the ledger, unless it is there; return when it was posted."""
+def _record(
+    tx: Transaction,
+    data: W,
+    item: WorkItem,
+    author: Entity,
+    targets: Sequence[str],
+    result: PushResult | None,
+    ledger_key: str | None,
+    *,
+    kind: str,
+) -> Sent[W]:
+    """Insert the record of a note or an event, and put it on the ledger, unless it is there."""
+    names = tuple(delivery.name for delivery in result.deliveries) if result is not None else ()
+    assert data.uid is not None
+    record = Sent(
+        id=data.uid,
+        sender=author.name,
+        targets=tuple(targets),
+        data=data,
+        ref=item.ref,
+        event=result.event if result is not None and names else None,
+        created_at=tx.now,
+        dedup_key=ledger_key,
+        post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, kind),
+        notified=names,
+    )
+    record = outgoing.insert(tx, record, author.number, names)
     if ledger_key is not None:
-        outgoing.set_posted(tx, record)
-        return tx.now
-    tx.react(WorkPosted(post, author, item, record))
-    return tx.now if post.post is not None and ledger_delivery.is_posted_at_once(tx) else None
+        outgoing.set_posted(tx, record.number)
+    else:
+        tx.react(WorkPosted(record, author, item))
+        if record.post is None or not ledger_delivery.is_posted_at_once(tx):
+            return record
+    return replace(record, post=PostState.POSTED, posted_at=tx.now)
 
 
 def is_known(tx: Reader, target: str) -> bool:
     """Return True if a note can notify this address."""
     return any(entity.is_live for entity in _resolve(tx, target))
-
-
-def _find_state(post: PostState | None, posted_at: Instant | None) -> PostState | None:
-    return PostState.POSTED if posted_at is not None else post
 
 
 def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
@@ -220,7 +228,7 @@ def _resolve(tx: Reader, target: str) -> list[Entity]:
     return list(directory.resolve(tx, [address.parse(target)]).get(address.parse(target), ()))
 
 
-def _notify(tx: Transaction, event: WorkEvent, rule: NotifyRule, item: WorkItem, author: Entity) -> PushResult:
+def _notify(tx: Transaction, event: EventData, rule: NotifyRule, item: WorkItem, author: Entity) -> PushResult:
     """Push the notice of an event to those whom a rule names; its author gets none."""
     recipients: dict[int, Entity] = {}
     for target in rule.to:
@@ -239,7 +247,7 @@ def _notify(tx: Transaction, event: WorkEvent, rule: NotifyRule, item: WorkItem,
             source=event.type,
             content=content.encode()[: tx.limits.content].decode(errors="ignore"),  # the record has it in full
             priority=rule.priority,
-            dedup_key=f"work:{item.type}:{item.id}:{event.id}",
+            dedup_key=f"work:{item.type}:{item.id}:{event.uid}",
             ref=item.ref,
             hops=chains.count_next_hops(tx, author),
         ),
@@ -295,7 +303,3 @@ def _check_reason(text: str) -> str:
     if len(text) > rules.MAX_REASON_LENGTH:
         raise TooLarge(f"the reason has {len(text)} characters, over the limit of {rules.MAX_REASON_LENGTH}")
     return check_storable("reason", text)
-
-
-def _list_names(result: PushResult) -> tuple[str, ...]:
-    return tuple(delivery.name for delivery in result.deliveries)

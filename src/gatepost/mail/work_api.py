@@ -41,16 +41,18 @@ class WorkItemPage(Page[WorkItemView]):
 
 class NoteView(RecordView[Note], kw_only=True):
     id: str
-    item: RefView
-    author: str
-    text: Annotated[str, describe("Markdown")]
-    notify: tuple[str, ...]
-    priority: Priority
+    item: Annotated[RefView, Source("ref")]
+    author: Annotated[str, Source("sender")]
+    text: Annotated[str, Source("data.note"), describe("Markdown")]
+    notify: Annotated[tuple[str, ...], Source("targets")]
+    priority: Annotated[Priority, Source("data.priority")]
     event_id: Annotated[str | None, Source("event")]
     created_at: Time
     post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
-    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+    recipients: Annotated[
+        tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
+    ]
 
 
 #: what a model gets of a note
@@ -68,14 +70,16 @@ class NotePage(Page[NoteView]):
 
 class WorkEventView(RecordView[WorkEvent], kw_only=True):
     id: str
-    item: RefView
-    type: Annotated[str, describe("its name with the type of its item, such as task.blocked")]
-    author: str
-    reason: str
+    item: Annotated[RefView, Source("ref")]
+    type: Annotated[str, Source("data.type"), describe("its name with the type of its item, such as task.blocked")]
+    author: Annotated[str, Source("sender")]
+    reason: Annotated[str, Source("data.reason")]
     created_at: Time
     post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
     posted_at: Annotated[Time | None, describe("when it was posted to a ledger")]
-    recipients: Annotated[tuple[str, ...], describe("who got it; only in the answer to the one who posted it")]
+    recipients: Annotated[
+        tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
+    ]
 
 
 class WorkEventPage(Page[WorkEventView]):

@@ -6,16 +6,15 @@ An event of a work item has a name of two parts, such as `task.blocked`; `notifi
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum, check_label
-from gatepost.core.times import Instant, format_rfc3339
+from gatepost.core.times import Instant
 from gatepost.errors import Invalid, TooLarge, quote_value
 from gatepost.inbox.event import Priority, Ref
-from gatepost.mail.sent_mail import PRIORITY_OFFSET, PostState
+from gatepost.mail.sent_mail import PRIORITY_OFFSET, LedgerPriority, Sent
 
 MAX_ID_LENGTH: Final = 128
 MAX_TITLE_LENGTH: Final = 200
@@ -65,70 +64,42 @@ class WorkItemSpec(Struct, frozen=True, kw_only=True):
     topic: str | None = None
 
 
-class Note(Struct, frozen=True, kw_only=True):
-    """A note on a work item, in Markdown."""
+class NoteData(Struct, frozen=True, kw_only=True):
+    """What a ledger has of a note on a work item."""
 
-    number: int
-    id: str
-    item: Ref
-    author: str
-    text: str
-    #: the addresses that were given
-    notify: tuple[str, ...]
-    priority: Priority
-    #: the event in the inboxes; None if nobody was told
-    event: str | None
-    created_at: Instant
-    #: None if it is not for the ledger
-    post: PostState | None
-    #: when it was posted to the ledger
-    posted_at: Instant | None
-    #: the names of those who got it; only of a note that was posted now
-    recipients: tuple[str, ...] = ()
+    kind: ClassVar = "note"
 
-    def build_data(self) -> dict[str, Json]:
-        """Return what a ledger posts."""
-        return {
-            "type": f"{self.item.type}.note",
-            "from_agent": self.author,
-            "note": self.text,
-            "notify": list(self.notify),
-            "uid": self.id,
-            "priority": self.priority.value + PRIORITY_OFFSET,
-            "ts": format_rfc3339(self.created_at),
-        }
-
-
-class WorkEvent(Struct, frozen=True, kw_only=True):
-    """Something that happened to a work item."""
-
-    number: int
-    id: str
-    item: Ref
-    #: without the type of the item: `blocked`
-    event: str
-    author: str
-    reason: str
-    created_at: Instant
-    post: PostState | None
-    posted_at: Instant | None
-    #: the names of those who got it; only of an event that was posted now
-    recipients: tuple[str, ...] = ()
+    #: with the type of the item: `task.note`
+    type: str
+    from_agent: str
+    #: Markdown
+    note: str
+    #: addresses
+    notify: tuple[str, ...] = ()
+    uid: str | None = None
+    ledger_priority: LedgerPriority = field(name="priority")
+    ts: str = ""
 
     @property
-    def type(self) -> str:
-        """Its full name: `task.blocked`."""
-        return f"{self.item.type}.{self.event}"
+    def priority(self) -> Priority:
+        return Priority(self.ledger_priority - PRIORITY_OFFSET)
 
-    def build_data(self) -> dict[str, Json]:
-        """Return what a ledger posts."""
-        return {
-            "type": self.type,
-            "from_agent": self.author,
-            "reason": self.reason,
-            "uid": self.id,
-            "ts": format_rfc3339(self.created_at),
-        }
+
+class EventData(Struct, frozen=True, kw_only=True):
+    """What a ledger has of something that happened to a work item."""
+
+    kind: ClassVar = "event"
+
+    #: with the type of the item: `task.blocked`
+    type: str
+    from_agent: str
+    reason: str
+    uid: str | None = None
+    ts: str = ""
+
+
+Note = Sent[NoteData]
+WorkEvent = Sent[EventData]
 
 
 def check_id(text: str) -> str:

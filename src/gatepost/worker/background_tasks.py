@@ -24,7 +24,7 @@ import structlog
 from gatepost.channels.background.channel_tasks import Channels
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import condition_check_background, deadline_actions as deadlines
@@ -33,18 +33,17 @@ from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision_actions import ANSWER_JOB
 from gatepost.inbox.event import EventType
-from gatepost.jobs import job_runner_background as jobs
-from gatepost.jobs.job_runner_background import JobHandler
-from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
+from gatepost.jobs.job_runner_background import JobHandler, build_job_duty
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.background import LedgerConnections
+from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.listener_background import LedgerListener
 from gatepost.ledger.poster_background import LedgerPoster, retry_outages
 from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.topic_actions import POST_JOB
-from gatepost.ledger.transaction_step_background import LedgerSteps
 from gatepost.plans import actions as plans
 from gatepost.residents.agent_config import USER_AGENT
 from gatepost.residents.background import function_agent, think_cycle as cycle
@@ -116,15 +115,11 @@ async def run_worker(
         has_function=agent_functions.__contains__,
     )
     duties = tuple(_build_duties(deps, bus, holder, options))
-
-    def wake_duties(signal: TransportMessage) -> None:
-        for duty in duties:
-            duty.on_signal(signal)
-
     async with AsyncExitStack() as stack:
-        stack.enter_context(bus.subscribe(wake_duties))
+        for duty in duties:
+            stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
         await stack.enter_async_context(supervisor.run())
-        stack.enter_context(bus.subscribe(supervisor.on_signal))
+        stack.enter_context(bus.subscribe(supervisor.on_signal, "supervisor"))
         await stack.enter_async_context(run_duties(duties))
         if options.channels is not None:
             await stack.enter_async_context(options.channels.run(bus, options.janitor_interval))
@@ -161,11 +156,9 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     gate_deadlines = GateDeadlines(store)
     run_janitor = partial(run_janitor_round, store, bus)
     yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
-    yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
-    fire_triggers = partial(fire_due_triggers, store)
-    yield Duty("triggers", fire_triggers, interval=MAX_WAIT, should_wake=partial(is_about, "trigger"))
-    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
+    yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT)
+    yield Duty("triggers", partial(fire_due_triggers, store), interval=MAX_WAIT)
+    yield build_job_duty("jobs", store, handlers, holder, interval=options.janitor_interval)
     yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(condition_check_background.check_gates, store, options.command_options)
@@ -185,7 +178,7 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
     Yield the duties for a public ledger: post what was sent, and read what others have posted; `interval` are the
     seconds between two looks for jobs whose signal was lost. One process at a time does each of them, because the
     messages of a sender have an order. Both are correct without that: what is done twice is done once
-    (`ledger/posting_actions.py`, `ledger/message_order_actions.py`).
+    (`ledger/ledger_step_actions.py`, `ledger/message_order_actions.py`).
     """
     steps = LedgerSteps(store, options.ledger, fund=options.fund)
     handlers = {
@@ -193,15 +186,7 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
         SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
         CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
     }
-    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty(
-        "ledger-jobs",
-        run_jobs,
-        interval=interval,
-        should_wake=partial(is_about, "job"),
-        store=store,
-        holder=holder,
-    )
+    yield build_job_duty("ledger-jobs", store, handlers, holder, interval=interval, is_leased=True)
     listener = LedgerListener(store, options.ledger)
     yield Duty("ledger-listener", listener.run_round, interval=options.poll, store=store, holder=holder)
 
@@ -298,15 +283,13 @@ class GateDeadlines:
                 log.warning("gate cannot be ended", gate=id, reason=error.message)
         return ended_count, True
 
-    def is_wake_signal(self, signal: TransportMessage) -> bool:
+    def is_wake_signal(self, signal: Signal) -> bool:
         """
         Return True if a signal says that there may be something to end before the next check. It is precise about
         event types: mail for a busy agent must not cause a check if a gate waits for the result of a tool.
         """
-        if not isinstance(signal, Signal):
-            return False
-        return signal.recipient.startswith("gate:") or any(
-            signal.recipient in (name, "*") and (signal.cause == event_type or signal.cause not in _EVENT_TYPES)
+        return signal.topic.kind == "gate" or any(
+            signal.topic.name in (name, "*") and (signal.cause == event_type or signal.cause not in _EVENT_TYPES)
             for name, event_type in self._watched_events
         )
 

@@ -18,7 +18,7 @@ import structlog
 
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Store
-from gatepost.core.signals import JANITOR, Signal
+from gatepost.core.signals import JANITOR, Signal, Topic
 from gatepost.errors import Unavailable
 from gatepost.inbox import expiry_and_death_actions as expiry, wake_actions
 from gatepost.mail import mail_actions as mail, read_receipt_actions
@@ -73,4 +73,4 @@ async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None])
         while after is not None:
             names, after = await store.read(query, after=after)
             if names:
-                send([Signal(name, JANITOR) for name in names])
+                send([Signal(Topic("inbox", name), JANITOR) for name in names])

@@ -29,8 +29,8 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Instant
 from gatepost.inbox.event import TELEGRAM
-from gatepost.jobs import job_runner_background as jobs
-from gatepost.jobs.periodic_duty_background import Duty, is_about, open_task_group, run_duties
+from gatepost.jobs.job_runner_background import build_job_duty
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group, run_duties
 from gatepost.transports.signal_bus import SignalBus
 
 #: seconds between two looks for voice messages that have waited long enough
@@ -82,8 +82,9 @@ class Channels:
             presence = TelegramPresence(self.bots, group)
             stack.callback(presence.stop)
             duties = [*self._build_duties(interval), readers.build_duty(interval)]
-            for subscriber in (presence.on_signal, *(duty.on_signal for duty in duties)):
-                stack.enter_context(bus.subscribe(subscriber))
+            stack.enter_context(bus.subscribe(presence.on_signal, "telegram presence"))
+            for duty in duties:
+                stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
             await stack.enter_async_context(run_duties(duties))
             if self._voice_jobs is not None:
                 stack.callback(self._voice_jobs.stop)
@@ -104,19 +105,10 @@ class Channels:
         outlets: dict[str, Outlet] = {TELEGRAM: TelegramSender(self.store, self.bots, clock=self.options.clock)}
         outlets |= {name: self._plugins[name] for name in providers if providers[name].sends}
         sender = ChannelSender(self.store, outlets.get)
-        send = partial(jobs.run_due_jobs, self.store, {SEND_JOB: sender.run_job}, self.holder, hold=JOB_HOLD)
-        yield Duty(
-            "channel-sender",
-            send,
-            interval=interval,
-            should_wake=partial(is_about, "job"),
-            store=self.store,
-            holder=self.holder,
-        )
+        build_duty = partial(build_job_duty, store=self.store, holder=self.holder, interval=interval, hold=JOB_HOLD)
+        yield build_duty("channel-sender", handlers={SEND_JOB: sender.run_job}, is_leased=True)
         if self._voice_jobs is not None:
-            handlers = {TRANSCRIBE_JOB: self._voice_jobs.run_job}
-            transcribe = partial(jobs.run_due_jobs, self.store, handlers, self.holder, hold=JOB_HOLD)
-            yield Duty("voices", transcribe, interval=interval, should_wake=partial(is_about, "job"))
+            yield build_duty("voices", handlers={TRANSCRIBE_JOB: self._voice_jobs.run_job})
         yield Duty("voice-patience", self._end_due_voices, interval=min(interval, _VOICE_INTERVAL))
 
     async def _end_due_voices(self) -> None:

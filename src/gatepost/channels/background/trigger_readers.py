@@ -13,7 +13,6 @@ import asyncio
 import random
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -22,12 +21,12 @@ from gatepost.channels import conversation_actions as conversations, outgoing_me
 from gatepost.channels.triggers import rows as triggers
 from gatepost.core.backoff import Backoff
 from gatepost.core.ports import Reader, Store, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, SECOND
 from gatepost.errors import GatepostError, Unauthorized, Unavailable
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease
-from gatepost.jobs.periodic_duty_background import Duty, is_about, open_task_group
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.channel")
@@ -76,7 +75,7 @@ class ChannelReaders:
         self._errors: dict[str, str | None] = {}
 
     def build_duty(self, interval: float) -> Duty:
-        return Duty("channels", self._follow_triggers, interval=interval, should_wake=partial(is_about, "trigger"))
+        return Duty("channels", self._follow_triggers, interval=interval)
 
     def stop(self) -> None:
         for _, task in self._tasks.values():
@@ -192,7 +191,7 @@ def _list_triggers(tx: Reader, providers: list[str]) -> dict[str, tuple[str, obj
 def _set_error(tx: Transaction, name: str, error: str | None) -> None:
     trigger = triggers.find(tx, name)
     if trigger is not None and conversations.set_error(tx, trigger.number, error):
-        tx.after_commit(Signal(f"trigger:{name}", "working" if error is None else "failing", wakes=False))
+        tx.after_commit(Signal(Topic("trigger", name), "working" if error is None else "failing", wakes=False))
 
 
 def _tell_owners(tx: Transaction, name: str, text: str, is_token: bool) -> None:

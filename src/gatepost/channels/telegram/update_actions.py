@@ -45,7 +45,7 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.user_message_actions import IntakeOutcome, TakenMessage
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY
 from gatepost.errors import Invalid
 from gatepost.jobs import idempotency_actions as idempotency
@@ -177,7 +177,7 @@ def move_chat(tx: Transaction, trigger: Trigger, old_chat: int, new_chat: int) -
     }
     if old_chat in (*config.allow, *config.block):
         trigger_rows.update(tx, replace(trigger, config=replace(config, **lists)))
-        tx.after_commit(Signal(f"trigger:{trigger.name}", "changed", wakes=False))
+        tx.after_commit(Signal(Topic("trigger", trigger.name), "changed", wakes=False))
         if trigger.is_from_file:
             text = f"the group {old_chat} of the bot {trigger.name!r} is {new_chat} now: change it in gatepost.toml"
             outgoing.tell_owners(tx, trigger, text, f"moved:{trigger.name}:{old_chat}")

@@ -17,9 +17,9 @@ from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs11_profiles as hcs11
 from gatepost.ledger.hcs.hcs10_messages import ConnectionMemo, OperationCode, OperatorId, TopicCode
+from gatepost.ledger.ledger_step_background import LedgerSteps, fetch_file
 from gatepost.ledger.public_ledger import CreateTopic, TransactionRefused
 from gatepost.ledger.topic import LedgerId
-from gatepost.ledger.transaction_step_background import LedgerSteps, fetch_file
 
 
 class LedgerConnections:

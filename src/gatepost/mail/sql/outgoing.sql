@@ -23,13 +23,10 @@ WHERE o.id = :id
 SELECT o.* FROM outgoing_details o
 WHERE o.event = :event
 
--- name: find_by_key
-SELECT o.*
-FROM outgoing r
-JOIN outgoing_details o ON o.number = r.number
-WHERE r.sender = :sender AND r.dedup_key = :dedup_key AND r.dedup_key IS NOT NULL
-    AND r.kind <> 'mail'
-ORDER BY r.number
+-- name: has_work
+SELECT TRUE AS has_work
+FROM outgoing
+WHERE sender = :sender AND dedup_key = :dedup_key AND dedup_key IS NOT NULL AND kind <> 'mail'
 LIMIT 1
 
 -- name: list_sent

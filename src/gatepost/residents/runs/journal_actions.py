@@ -30,7 +30,7 @@ import msgspec
 
 from gatepost.channels.conversation import is_user_prompt
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration
 from gatepost.directory import entity_rows as entities
 from gatepost.errors import Lost, Refused
@@ -183,7 +183,7 @@ def write_step(
         tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
     ):
         raise Lost(f"the run {run.id!r} has ended")
-    tx.after_commit(Signal(f"run:{run.id}", "step"))
+    tx.after_commit(Signal(Topic("run", run.id), "step"))
 
 
 def build_inbox_prompt(inbox_batch: Batch) -> Prompt:

@@ -10,7 +10,7 @@ import structlog
 from gatepost.core.ports import Store
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, Unavailable
-from gatepost.ledger import posting_actions as ledger_posts, topic as rules
+from gatepost.ledger import ledger_step_actions as ledger_steps, posting_actions as ledger_posts, topic as rules
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.message_encoding import LedgerFile
 from gatepost.ledger.public_ledger import (
@@ -57,7 +57,7 @@ class ReportedOutage(Unavailable):
 class LedgerSteps:
     """
     Does things on the ledger. Each has a name, and is done once under it, however often it is asked for
-    (`ledger/posting_actions.py`).
+    (`ledger/ledger_step_actions.py`).
     """
 
     def __init__(self, store: Store, ledger: PublicLedger, *, fund: int) -> None:
@@ -82,7 +82,7 @@ class LedgerSteps:
         with a message to a topic that is not ours (`is_foreign`), we cannot repair it.
         """
         run = partial(self.store.run, lane="ledger")
-        id, receipt = await run(ledger_posts.begin_step, self.network, step, payer)
+        id, receipt = await run(ledger_steps.begin_step, self.network, step, payer)
         is_funded = False
         for _ in range(_MAX_IDS):
             if receipt is not None:
@@ -93,19 +93,19 @@ class LedgerSteps:
             try:
                 receipt = await self.ledger.execute(transaction)
             except TransactionExpired:
-                id = await run(ledger_posts.renew_step, self.network, step, id)
+                id = await run(ledger_steps.renew_step, self.network, step, id)
             except TransactionRefused as refusal:
                 if refusal.is_final:
-                    await run(ledger_posts.renew_step, self.network, step, id)
+                    await run(ledger_steps.renew_step, self.network, step, id)
                 if refusal.code in _PERMANENT_CODES or (is_foreign and not refusal.is_unpaid):
                     raise
                 if not refusal.is_unpaid or payer == self.ledger.operator or is_funded:
                     await self._report_refusal(payer, refusal)
                 await self._fund_account(payer, f"{step}/fund/{id}")
                 is_funded = True
-                id, receipt = await run(ledger_posts.begin_step, self.network, step, payer)
+                id, receipt = await run(ledger_steps.begin_step, self.network, step, payer)
             else:
-                await run(ledger_posts.finish_step, self.network, step, id, receipt)
+                await run(ledger_steps.finish_step, self.network, step, id, receipt)
         if receipt is None:
             raise Unavailable(f"the transaction of {step!r} was too late {_MAX_IDS} times")
         return id, receipt
