@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from starlette.requests import ClientDisconnect, Request as HttpRequest
 
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
@@ -24,7 +23,7 @@ from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare,
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import HttpAnswer, HttpExchange, build_start, encode
+from gatepost.gateway.http_exchange import ClientDisconnect, HttpAnswer, HttpExchange, build_start, encode
 from gatepost.operations import access
 from gatepost.operations.access import Caller
 from gatepost.operations.decoding import get_decoder
@@ -159,7 +158,7 @@ class Dispatcher:
         await exchange.send(build_start(request.operation.status, body))
         await exchange.send({"type": "http.response.body", "body": body[:-1], "more_body": True})
         await exchange.send({"type": "http.response.body", "body": b"", "more_body": True})  # waits while it is unsent
-        is_sent = not await HttpRequest(exchange.scope, exchange.receive).is_disconnected()
+        is_sent = not await exchange.is_disconnected()
         if is_sent:
             await exchange.send({"type": "http.response.body", "body": body[-1:], "more_body": False})
         assert request.operation.follow_up is not None
