@@ -14,7 +14,7 @@ Structs too, and are read by `convert`. In their types, a title and a descriptio
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
@@ -135,12 +135,14 @@ def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]
         case inspect.Metadata():
             schema = kind.extra_json_schema or {}
             for fault in _find_faults(kind.type, value, path):
-                is_named = "title" in schema and fault.path == path
+                is_named = "title" in schema and isinstance(fault.value, str)
                 yield (
                     fault._replace(what=f"is not {schema['title']}", hint=schema["description"]) if is_named else fault
                 )
         case inspect.UnionType():
             yield from _find_faults_of_union(kind, value, path)
+        case inspect.StructType() | inspect.NamedTupleType() if isinstance(value, kind.cls):
+            pass  # it was read before
         case inspect.StructType() | inspect.DictType() if not isinstance(value, dict):
             yield _Fault(path, value, "is not an object")
         case inspect.StructType():
@@ -255,9 +257,11 @@ def _join(path: Path, labels: Mapping[str, str]) -> str:
     return f"{labels.get(str(path[0]), path[0])}{''.join(steps)}"[:_MAX_PATH_LENGTH]
 
 
-def suggest(word: Any, names: Sequence[str]) -> str | None:
+def suggest(word: Any, names: Iterable[Any]) -> str | None:
     """Return a hint with the name that is spelt most alike, if there is one."""
-    close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_PATH_LENGTH else []
+    if not isinstance(word, str) or len(word) > _MAX_PATH_LENGTH:
+        return None
+    close = get_close_matches(word, [name for name in names if isinstance(name, str)], 1)
     return f"did you mean {close[0]!r}?" if close else None
 
 
