@@ -91,7 +91,8 @@ async def test_what_is_too_large_to_be_carried_has_to_be_looked_for(courier_setu
         )
         small_id = courier_setup.push(courier_setup.ann, content="small")
         await subscriber.wait_for(small_id)
-    assert subscriber.ids in ([large_id, small_id], [small_id])
+    # a connection that was lost meanwhile may bring an event again
+    assert list(dict.fromkeys(subscriber.ids)) in ([large_id, small_id], [small_id])
     assert all(subscribed_event.event is not None for subscribed_event in subscriber.subscribed_events)
 
 

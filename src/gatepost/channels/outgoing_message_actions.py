@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gatepost.channels import access_actions as access, conversation_actions as conversations
 from gatepost.channels.conversation import ChannelSession
+from gatepost.channels.envelope import Envelope
 from gatepost.channels.provider import Button
 from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
@@ -257,6 +258,14 @@ def find_by_sent_id(tx: Reader, trigger: int, chat: str, sent_id: str) -> Channe
     pattern = f"%{json.dumps(sent_id)}%"
     row = tx.fetch_one("channels/channel_messages/find_by_sent_id", trigger=trigger, chat=chat, pattern=pattern)
     return _build(row) if row else None
+
+
+def find_decision(tx: Reader, trigger: Trigger, envelope: Envelope) -> str | None:
+    """Return the decision whose question an envelope replies to."""
+    if envelope.reply_to is None or envelope.chat is None:
+        return None
+    question = find_by_sent_id(tx, trigger.number, envelope.chat, envelope.reply_to)
+    return question.decision if question is not None else None
 
 
 def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from gatepost.core.dry_run import dry_run
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
 from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare, read_for_preparation
@@ -105,6 +106,8 @@ class Dispatcher:
             return await self._run_batched(request, caller, key)
         if operation.needs_gateway:
             return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
+        if operation.is_dry_run:
+            return await dry_run(store, execute, request, caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
         prepared = None

@@ -216,6 +216,8 @@ class Operation:
     lane: str = ""
     example: Mapping[str, Any] | None = None
     needs_gateway: bool = False
+    #: True if it reads by doing what it is about, in a transaction that is rolled back
+    is_dry_run: bool = False
     max_body: int = MAX_BODY
     #: True if a request without a body is refused, even if none of its fields is required
     requires_body: bool = False

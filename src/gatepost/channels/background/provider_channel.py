@@ -25,7 +25,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
-from gatepost.channels import outgoing_message_actions as outgoing, provider_intake_actions as provider_intake
+from gatepost.channels import outgoing_message_actions as outgoing, user_message_actions as user_messages
 from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ServiceEvent, UserMessage
 from gatepost.channels.triggers import actions as triggers
@@ -109,13 +109,13 @@ class TriggerIntake:
         """Store a message; when this returns, it is stored or left out for good."""
         run = partial(self._store.run, lane=f"channel:{self._name}")
         try:
-            outcome = await run(provider_intake.take, self._name, message, random_bits=secrets.randbits(128))
+            outcome = await run(user_messages.take, self._name, message, random_bits=secrets.randbits(128))
         except Unavailable:
             raise
         except Exception as error:
             reason = error.message if isinstance(error, GatepostError) else type(error).__name__
             log.exception("a message cannot be taken", trigger=self._name, reason=reason)
-            await run(provider_intake.skip, self._name, message, reason)
+            await run(user_messages.skip, self._name, message, reason)
         else:
             log.debug("message", trigger=self._name, outcome=outcome)
 

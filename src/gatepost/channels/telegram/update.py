@@ -3,7 +3,7 @@ Updates of the Telegram Bot API: what happened in the chats of a bot.
 
 `parse_update` returns one of five things; everything that is none of the first four is ignored, with the reason:
 
-    InboundMessage     somebody wrote, spoke, or sent a picture or a file; or changed what they wrote
+    UserMessage        somebody wrote, spoke, or sent a picture or a file; or changed what they wrote
     ButtonPress        somebody pressed a button under a message of the bot
     MembershipChange   the bot was added to a chat, removed from it, or blocked by a person
     ChatMigration      a group became a supergroup, and has another id from now on
@@ -26,17 +26,16 @@ at, so that Telegram can add some. A field that Telegram began to send later has
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
-from gatepost.channels.telegram.message_parts import TextEntity, clean_text, count_units, slice_units
+from gatepost.channels.provider import Recording, UserMessage
+from gatepost.channels.telegram.message_parts import clean_text, count_units, slice_units
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import MAX_INSTANT, SECOND, Instant
+from gatepost.core.times import MAX_INSTANT, SECOND
 from gatepost.errors import Invalid, quote_value
-
-RecordingKind = Literal["voice", "audio", "video_note"]
 
 #: the largest id, of anything
 _MAX_ID: Final = 2**63 - 1
@@ -49,7 +48,7 @@ _Date = Annotated[int, Meta(ge=0, le=MAX_INSTANT // SECOND)]
 ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query", "my_chat_member")
 
 _CHAT_TYPES: Final = frozenset(("private", "group", "supergroup"))
-_RECORDING_KINDS: Final[tuple[RecordingKind, ...]] = ("voice", "audio", "video_note")
+_RECORDING_KINDS: Final = ("voice", "audio", "video_note")
 #: the more exact kind first: an animation is a document too, and a venue is a location
 _MEDIA_KINDS: Final = (
     *("animation", "live_photo", "photo", "video", "document", "sticker", "paid_media", "story"),
@@ -84,14 +83,11 @@ class WireEntity(Struct):
     type: str
     offset: _Number
     length: _Number
-    url: str | None = None
-    language: str | None = None
     user: WireUser | None = None
 
 
 class WireFile(Struct):
     file_id: Annotated[str, Meta(min_length=1)]
-    duration: _Number | None = None
     file_size: _Number | None = None
     mime_type: str | None = None
 
@@ -174,53 +170,6 @@ class TelegramChat(Struct, frozen=True, kw_only=True):
         return self.type != "private"
 
 
-class BotCommand(Struct, frozen=True):
-    #: in lower case, without the slash and the name of the bot
-    name: str
-    argument: str
-
-
-class Recording(Struct, frozen=True, kw_only=True):
-    """Something that can be heard."""
-
-    kind: RecordingKind
-    file_id: str
-    #: in seconds
-    duration: int | None
-    #: in bytes
-    size: int | None
-    mime_type: str | None
-
-
-class InboundMessage(Struct, frozen=True, kw_only=True):
-    chat: TelegramChat
-    sender: TelegramUser
-    message_id: int
-    #: the topic, in a chat with topics
-    thread_id: int | None
-    sent_at: Instant
-    #: the text, or the caption of a picture or a file
-    text: str
-    entities: tuple[TextEntity, ...]
-    #: the message that it replies to
-    reply_to: int | None
-    replies_to_bot: bool
-    command: BotCommand | None
-    mentions_bot: bool
-    recording: Recording | None
-    #: the kind of anything that is neither text nor a recording: `photo`, `paid media`
-    media: str | None
-    is_edited: bool
-    is_forwarded: bool
-    #: whether it was written in the name of a chat, which is then the sender
-    is_sent_as_chat: bool
-
-    @property
-    def is_addressed(self) -> bool:
-        """True if it is meant for the bot, and not for a group in which the bot is."""
-        return not self.chat.is_group or self.mentions_bot or self.replies_to_bot or self.command is not None
-
-
 class ButtonPress(Struct, frozen=True, kw_only=True):
     #: the id to answer it by
     query_id: str
@@ -263,7 +212,7 @@ class Ignored(Struct, frozen=True):
     query_id: str | None = None
 
 
-UpdateContent = InboundMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
+UpdateContent = UserMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
 
 
 class TelegramUpdate(Struct, frozen=True, kw_only=True):
@@ -322,34 +271,34 @@ def _parse_message(raw: Json, bot: BotIdentity, *, is_edited: bool) -> UpdateCon
         return Ignored(f"a message of the kind {quote_value(kinds[0])}" if kinds else "a message with nothing in it")
 
     is_forwarded = raw.get("forward_origin") is not None or raw.get("forward_date") is not None
-    mentions_bot = _has_mention(text, raw_entities, bot)
+    is_addressed = message.chat.type == "private" or _has_mention(text, raw_entities, bot)
     command = None
     match = _COMMAND.fullmatch(message.text and text)
     is_code = any(entity.type in ("code", "pre") and entity.offset == 0 for entity in raw_entities)
     if match and not (is_code or is_forwarded or is_edited):
         if match[2] and match[2].lower() != bot.username.lower():
             return Ignored("a command for another bot")
-        command = BotCommand(match[1].lower(), (match[3] or "").strip())
-        mentions_bot = mentions_bot or bool(match[2])
+        command = match[1].lower()
 
-    reply = message.reply_to_message if _is_real_reply(message) else None
-    return InboundMessage(
-        chat=_build_chat(message.chat),
-        sender=_build_sender(sender),
-        message_id=message.message_id,
-        thread_id=message.message_thread_id if message.is_topic_message else None,
-        sent_at=message.date * SECOND,
+    writer = _build_sender(sender)
+    is_reply = _is_reply_to(message, bot)
+    thread = message.message_thread_id if message.is_topic_message else None
+    return UserMessage(
+        id=str(message.message_id),
+        user=str(writer.id),
         text=text,
-        entities=tuple(_build_entity(entity) for entity in raw_entities),
-        reply_to=reply.message_id if reply else None,
-        replies_to_bot=bool(reply and reply.sender and reply.sender.id == bot.id),
+        chat=None if message.chat.type == "private" else str(message.chat.id),
+        thread=str(thread) if thread is not None else None,
+        display=writer.name,
+        handle=writer.username,
+        reply_to=str(message.reply_to_message.message_id) if message.reply_to_message and is_reply else None,
+        replaces=str(message.message_id) if is_edited else None,
+        is_addressed=is_addressed or is_reply or command is not None,
+        is_forwarded=is_forwarded,
+        is_anonymous=message.sender_chat is not None,
         command=command,
-        mentions_bot=mentions_bot,
         recording=recording,
         media=media and media.replace("_", " "),
-        is_edited=is_edited,
-        is_forwarded=is_forwarded,
-        is_sent_as_chat=message.sender_chat is not None,
     )
 
 
@@ -369,13 +318,8 @@ def _find_recording(message: WireMessage) -> Recording | None:
     for kind in _RECORDING_KINDS:
         file: WireFile | None = getattr(message, kind)
         if file is not None:
-            return Recording(
-                kind=kind,
-                file_id=clean_text(file.file_id),
-                duration=file.duration,
-                size=file.file_size,
-                mime_type=clean_text(file.mime_type) if file.mime_type else None,
-            )
+            mime_type = clean_text(file.mime_type) if file.mime_type else None
+            return Recording(file=clean_text(file.file_id), mime_type=mime_type, size=file.file_size)
     return None
 
 
@@ -389,10 +333,11 @@ def _has_mention(text: str, entities: Sequence[WireEntity], bot: BotIdentity) ->
     )
 
 
-def _is_real_reply(message: WireMessage) -> bool:
-    """Return False if it replies to nothing, or only to the first message of its topic."""
+def _is_reply_to(message: WireMessage, bot: BotIdentity) -> bool:
+    """Return True if it replies to the bot, and not only to the first message of its topic."""
     reply = message.reply_to_message
-    return reply is not None and not (message.is_topic_message and reply.message_id == message.message_thread_id)
+    is_first = reply is not None and message.is_topic_message and reply.message_id == message.message_thread_id
+    return reply is not None and not is_first and reply.sender is not None and reply.sender.id == bot.id
 
 
 def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
@@ -447,8 +392,3 @@ def _build_sender(sender: WireUser | WireChat) -> TelegramUser:
 def _build_chat(chat: WireChat) -> TelegramChat:
     title = clean_text(chat.title)[:_MAX_NAME_LENGTH] if chat.title else None
     return TelegramChat(id=chat.id, type=clean_text(chat.type), title=title)
-
-
-def _build_entity(entity: WireEntity) -> TextEntity:
-    url, language = (clean_text(text) if text else None for text in (entity.url, entity.language))
-    return TextEntity(clean_text(entity.type), entity.offset, entity.length, url, language)

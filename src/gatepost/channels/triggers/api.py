@@ -249,6 +249,7 @@ class TriggerPreviewView(View):
 @read(
     "POST /api/triggers/{name}/test",
     access=Anybody(),
+    is_dry_run=True,
     errors=(NotFound,),
     example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},
 )

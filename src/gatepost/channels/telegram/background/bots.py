@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gatepost.channels.telegram.bot_port import BotKeys, TelegramApi, derive_keys
+from gatepost.channels.speech.transcriber import SpeechRefused
+from gatepost.channels.telegram.bot_port import BotKeys, RequestRefused, TelegramApi, derive_keys
 from gatepost.channels.telegram.update_actions import BotProfile
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import Trigger
@@ -59,6 +60,14 @@ class TelegramBots:
                 bot = await self._open(trigger, token)
                 self._bots[name] = (token, bot)
         return OpenBot(trigger, bot.api, bot.profile, bot.keys)
+
+    async def download(self, name: str, file: str) -> bytes:
+        """Return a file that Telegram keeps for a bot."""
+        bot = await self.find(name)
+        try:
+            return await bot.api.download(file)
+        except RequestRefused as refusal:
+            raise SpeechRefused(refusal.message) from None
 
     async def _open(self, trigger: Trigger, token: str) -> OpenBot:
         keys = derive_keys(token)
