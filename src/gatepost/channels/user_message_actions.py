@@ -1,7 +1,7 @@
 """
 Take in what people write, say and show on channels, and what else the providers of other packages receive.
 
-Every channel with chats, Telegram as well as that of a package, takes a message in the same steps:
+Every channel with chats, that of a bot as well as that of a package, takes a message in the same steps:
 
     the block list -> the way to listen in groups -> the allow list, or a pairing -> else a code, in a private chat
         -> the session -> a command -> a recording -> a question that it answers -> the routing rules

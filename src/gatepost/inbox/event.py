@@ -22,6 +22,8 @@ from gatepost.errors import Invalid, quote_value
 #: the channels on which people write without a trigger: their credential says who they are
 OWN_CHANNELS: Final = ("cli", "web")
 TELEGRAM: Final = "telegram"
+#: the channels that are built in and that people write on
+USER_CHANNELS: Final = (TELEGRAM, *OWN_CHANNELS)
 
 #: characters of the type and of the id of a reference
 MAX_REF_LENGTH: Final = 256

@@ -44,7 +44,7 @@ LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
     "channel-sender": ("job",),
     "voices": ("job",),
     "voice-patience": (),
-    "telegram presence": ("inbox", "agent"),
+    "typing indicator": ("inbox", "agent"),
 }
 
 

@@ -82,7 +82,7 @@ class Channels:
             presence = TelegramPresence(self.bots, group)
             stack.callback(presence.stop)
             duties = [*self._build_duties(interval), readers.build_duty(interval)]
-            stack.enter_context(bus.subscribe(presence.on_signal, "telegram presence"))
+            stack.enter_context(bus.subscribe(presence.on_signal, "typing indicator"))
             for duty in duties:
                 stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
             await stack.enter_async_context(run_duties(duties))

@@ -121,9 +121,6 @@ class WireMessage(Struct):
 class WirePressedMessage(Struct):
     message_id: _Id
     chat: WireChat
-    date: _Date = 0
-    message_thread_id: _Thread | None = None
-    is_topic_message: bool = False
 
 
 class WireCallbackQuery(Struct):
@@ -140,7 +137,6 @@ class WireMember(Struct):
 
 class WireMemberUpdate(Struct):
     chat: WireChat
-    sender: WireUser = field(name="from")
     old_chat_member: WireMember
     new_chat_member: WireMember
 
@@ -151,36 +147,14 @@ class BotIdentity(Struct, frozen=True):
     username: str
 
 
-class TelegramUser(Struct, frozen=True, kw_only=True):
-    """A person, or a chat in whose name somebody writes; the id of a chat is negative."""
-
-    id: int
-    name: str
-    username: str | None = None
-
-
-class TelegramChat(Struct, frozen=True, kw_only=True):
-    id: int
-    #: `private`, `group` or `supergroup`
-    type: str
-    title: str | None = None
-
-    @property
-    def is_group(self) -> bool:
-        return self.type != "private"
-
-
 class ButtonPress(Struct, frozen=True, kw_only=True):
     #: the id to answer it by
     query_id: str
-    sender: TelegramUser
+    user: int
     data: str
-    #: the chat, the topic and the message of the button; None if the message was sent by way of an inline query
-    chat: TelegramChat | None
-    thread_id: int | None
+    #: the chat and the message of the button; None if the message was sent by way of an inline query
+    chat: int | None
     message_id: int | None
-    #: whether the message is too old to be read or changed
-    is_inaccessible: bool
 
 
 class Membership(ParsedEnum, description="a membership"):
@@ -193,9 +167,7 @@ class Membership(ParsedEnum, description="a membership"):
 
 
 class MembershipChange(Struct, frozen=True, kw_only=True):
-    chat: TelegramChat
-    #: who has changed it
-    sender: TelegramUser
+    chat: int
     membership: Membership
 
 
@@ -280,17 +252,17 @@ def _parse_message(raw: Json, bot: BotIdentity, *, is_edited: bool) -> UpdateCon
             return Ignored("a command for another bot")
         command = match[1].lower()
 
-    writer = _build_sender(sender)
+    username = clean_text(sender.username) if sender.username else None
     is_reply = _is_reply_to(message, bot)
     thread = message.message_thread_id if message.is_topic_message else None
     return UserMessage(
         id=str(message.message_id),
-        user=str(writer.id),
+        user=str(sender.id),
         text=text,
         chat=None if message.chat.type == "private" else str(message.chat.id),
         thread=str(thread) if thread is not None else None,
-        display=writer.name,
-        handle=writer.username,
+        display=_build_name(sender, username),
+        handle=username,
         reply_to=str(message.reply_to_message.message_id) if message.reply_to_message and is_reply else None,
         replaces=str(message.message_id) if is_edited else None,
         is_addressed=is_addressed or is_reply or command is not None,
@@ -346,12 +318,10 @@ def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
     message = query.message
     return ButtonPress(
         query_id=clean_text(query.id),
-        sender=_build_sender(query.sender),
+        user=query.sender.id,
         data=clean_text(query.data),
-        chat=_build_chat(message.chat) if message else None,
-        thread_id=message.message_thread_id if message and message.is_topic_message else None,
+        chat=message.chat.id if message else None,
         message_id=message.message_id if message else None,
-        is_inaccessible=message is not None and message.date == 0,
     )
 
 
@@ -368,27 +338,15 @@ def _parse_membership(change: WireMemberUpdate) -> MembershipChange | Ignored:
     was_present, is_present = (_is_present(member) for member in (change.old_chat_member, change.new_chat_member))
     if was_present == is_present:
         return Ignored("the rights of the bot in a chat")
-    chat = _build_chat(change.chat)
-    absence = Membership.REMOVED if chat.is_group else Membership.BLOCKED
-    return MembershipChange(
-        chat=chat,
-        sender=_build_sender(change.sender),
-        membership=Membership.JOINED if is_present else absence,
-    )
+    absence = Membership.BLOCKED if change.chat.type == "private" else Membership.REMOVED
+    return MembershipChange(chat=change.chat.id, membership=Membership.JOINED if is_present else absence)
 
 
 def _is_present(member: WireMember) -> bool:
     return member.status in _PRESENT_STATUSES or (member.status == "restricted" and member.is_member)
 
 
-def _build_sender(sender: WireUser | WireChat) -> TelegramUser:
-    """Return who has sent something. A name has at most 200 characters; a user always has one in Telegram."""
+def _build_name(sender: WireUser | WireChat, username: str | None) -> str:
+    """Return the name of who has sent something. It has at most 200 characters; a user always has one in Telegram."""
     name = f"{sender.first_name} {sender.last_name}" if isinstance(sender, WireUser) else sender.title or ""
-    name = clean_text(name).strip()[:_MAX_NAME_LENGTH]
-    username = clean_text(sender.username) if sender.username else None
-    return TelegramUser(id=sender.id, name=name or username or str(sender.id), username=username)
-
-
-def _build_chat(chat: WireChat) -> TelegramChat:
-    title = clean_text(chat.title)[:_MAX_NAME_LENGTH] if chat.title else None
-    return TelegramChat(id=chat.id, type=clean_text(chat.type), title=title)
+    return clean_text(name).strip()[:_MAX_NAME_LENGTH] or username or str(sender.id)

@@ -127,7 +127,7 @@ def take_update(
         case MembershipChange():
             if content.membership is not Membership.JOINED:
                 reason = "its user has blocked it" if content.membership is Membership.BLOCKED else "it was removed"
-                outgoing.close_chat(tx, trigger, str(content.chat.id), reason)
+                outgoing.close_chat(tx, trigger, str(content.chat), reason)
             return TakenUpdate(outcome=IntakeOutcome.CHAT, reason=content.membership.value)
         case ChatMigration():
             if not move_chat(tx, trigger, content.old_chat, content.new_chat):

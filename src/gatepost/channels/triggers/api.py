@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers.trigger import (
+    BUILT_IN_PROVIDERS,
     MAX_PROMPT_LENGTH,
     DeliveryMode,
     GroupMode,
@@ -176,7 +177,7 @@ class AddTrigger(TriggerFields, kw_only=True):
     """
 
     name: NewName
-    provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
+    provider: Annotated[str, describe(f"{', '.join(BUILT_IN_PROVIDERS)}, or that of a package")] = "webhook"
 
 
 @read(
@@ -269,7 +270,7 @@ class PreviewTrigger(Request[TriggerPreviewView]):
     name: str
     payload: Annotated[
         Json,
-        describe("what the service would send; of a channel an update of Telegram, or {content, session, metadata}"),
+        describe("what the service would send; of a channel {content, session, metadata}, or an update of a bot"),
     ]
     headers: Annotated[dict[str, str], describe("the headers of the request")] = field(default_factory=dict)
 
