@@ -220,7 +220,7 @@ class SqliteStore(ThreadedStore):
     def shrink(self) -> None:
         """
         Copy the WAL into the file without making others wait, and cut the WAL if little was written since the last
-        call. An idle gateway writes a few pages, too: it renews leases.
+        call. A gateway that is nearly idle writes a few pages, too.
         """
         wal_path = Path(f"{self._path}-wal")
         self._identity.check()

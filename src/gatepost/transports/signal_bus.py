@@ -38,6 +38,7 @@ LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
     "ledger-jobs": ("job",),
     "ledger-listener": (),
     "janitor": (),
+    "disk": (),
     "resend": (),
     # the channels of a worker: channels/background/channel_tasks.py
     "channels": ("trigger",),

@@ -27,7 +27,7 @@ from gatepost.core.times import DAY, SECOND
 from gatepost.errors import GatepostError, NotFound, Unauthorized, Unavailable
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease
-from gatepost.jobs.periodic_duty_background import Duty, open_task_group
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group, take_lease
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.channel")
@@ -121,7 +121,7 @@ class ChannelReaders:
                     await self._store.run(leases.release, lease)
 
     async def _take_lease(self, name: str) -> Lease | None:
-        return await self._store.run(leases.take, f"channel:{name}", self._holder, _LEASE_LENGTH)
+        return await take_lease(self._store, f"channel:{name}", self._holder, _LEASE_LENGTH)
 
     async def _read_and_renew(self, name: str, source: ChannelSource) -> float:
         """Read, and renew the lease meanwhile."""
