@@ -190,7 +190,7 @@ async def _run_reader(pipe: ParentPipe, environ: dict[str, str]) -> None:
     bus, wake_event = SignalBus(build_transport(configuration)), asyncio.Event()
 
     def on_signal(signal: TransportMessage) -> None:
-        if not isinstance(signal, Frame) and signal.recipient == READER:
+        if not isinstance(signal, Frame) and signal.topic.recipient == READER:
             wake_event.set()
 
     with prepare_store(configuration, signal_sink=bus.on_commit) as store:

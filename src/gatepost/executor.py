@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
@@ -131,6 +132,8 @@ class LocalExecutor:
         checked = operation.access.bind(checked, self._caller)
         if operation.batch is not None:
             return self._send_batched(checked, key)
+        if operation.is_dry_run:
+            return dry_run_sync(self._store, execute, checked, self._caller)
         if operation.kind is Kind.READ:
             return self._store.read_sync(execute, checked, self._caller)
         prepared = None

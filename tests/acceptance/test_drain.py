@@ -71,7 +71,7 @@ def test_a_write_that_fails_gives_everything_back_at_once(kit: Kit, error: type[
         drain_inbox(kit, "s-1", write)
     assert list_states(kit) == [ItemState.PENDING, ItemState.PENDING]
     assert [item.attempts for item in list_items(kit)] == [0, 0]
-    assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "release")]
+    assert [(signal.topic.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "release")]
     assert len(drain_inbox(kit, "s-2", lambda _: None).items) == 2
 
 

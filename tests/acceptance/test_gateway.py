@@ -77,7 +77,7 @@ def test_what_is_done_here_is_heard_there(cli: CommandLine) -> None:
             cli.run_ok("agent", "wake", "analyst")
             received_signals = [signals.get(timeout=LAST_RESORT), signals.get(timeout=LAST_RESORT)]
     assert list_answered_routes(gateway) == set()
-    assert [(signal.recipient, signal.cause) for signal in received_signals if isinstance(signal, Signal)] == [
+    assert [(signal.topic.recipient, signal.cause) for signal in received_signals if isinstance(signal, Signal)] == [
         ("analyst", "event"),
         ("analyst", "wake"),
     ]

@@ -12,7 +12,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.core.signals import WAKEUP, Frame, Signal
+from gatepost.core.signals import WAKEUP, Frame, Signal, Topic
 from gatepost.inbox.event import Event, EventType
 from gatepost.testing.transports import SAMPLE_EVENT, WAIT_TIMEOUT, RecordingListener
 from gatepost.transports import codec
@@ -61,9 +61,9 @@ async def test_on_redis_a_signal_is_the_event_as_json(redis: Redis, client: "Red
         assert await pubsub.get_message(timeout=WAIT_TIMEOUT)
         RedisTransport(redis.url).send(
             [
-                Signal("ann", "space_message", SAMPLE_EVENT),
-                Signal("bob", "release", None, False),
-                Frame("space:q4", "delta", 1),
+                Signal(Topic("inbox", "ann"), "space_message", SAMPLE_EVENT),
+                Signal(Topic("inbox", "bob"), "release", None, False),
+                Frame(Topic("space", "q4"), "delta", 1),
             ]
         )
         first, second, third = [await pubsub.get_message(timeout=WAIT_TIMEOUT) for _ in range(3)]
@@ -85,9 +85,9 @@ async def test_a_process_does_not_take_its_own_signals_for_somebody_elses(
     sender = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
     other = RedisTransport(server.url) if kind == "redis" else NatsTransport(server.url)
     async with sender.listen(own_listener := RecordingListener()), other.listen(other_listener := RecordingListener()):
-        sender.send([Signal("ann", "event"), Frame("space:q4", "delta", 1)])
+        sender.send([Signal(Topic("inbox", "ann"), "event"), Frame(Topic("space", "q4"), "delta", 1)])
         await other_listener.wait_until(lambda other_listener: len(other_listener.messages) == 2)
-        other.send([Signal("bob", "event")])
+        other.send([Signal(Topic("inbox", "bob"), "event")])
         await own_listener.wait_for("bob")
     assert own_listener.signals == [("bob", "event", True)]
     assert own_listener.frames == []
@@ -109,19 +109,19 @@ async def test_on_nats_events_go_to_the_stream_once(own_nats: Nats, stream: JetS
     odd_event = replace(SAMPLE_EVENT, id="evt_3", dedup_key=" zwei\nZeilen ü % ")
     large_event = Event(id="evt_4", type=EventType.EVENT, source="test", content="x" * 2_000_000, created_at=0)
     signals = [
-        Signal("ann.smith", "space_message", SAMPLE_EVENT),
-        Signal("bob", "space_message", SAMPLE_EVENT),
-        Signal("*", "system", keyless_event),
-        Signal("bob", "event", odd_event),
-        Signal("bob", "event", large_event),
-        Signal("space:q4", "space_message"),
+        Signal(Topic("inbox", "ann.smith"), "space_message", SAMPLE_EVENT),
+        Signal(Topic("inbox", "bob"), "space_message", SAMPLE_EVENT),
+        Signal(Topic("inbox", "*"), "system", keyless_event),
+        Signal(Topic("inbox", "bob"), "event", odd_event),
+        Signal(Topic("inbox", "bob"), "event", large_event),
+        Signal(Topic("space", "q4"), "space_message"),
     ]
     async with NatsTransport(own_nats.url).listen(listener := RecordingListener()):
         sender = NatsTransport(own_nats.url)
         async with sender.listen(RecordingListener()):
             sender.send(signals)
             sender.send(signals)
-            sender.send([Signal("last", "event", replace(SAMPLE_EVENT, id="evt_5", dedup_key="last"))])
+            sender.send([Signal(Topic("inbox", "last"), "event", replace(SAMPLE_EVENT, id="evt_5", dedup_key="last"))])
             await listener.wait_for("last")
             messages = [await _read_message(stream, number) for number in range(1, 7)]
     assert [(subject, message_id) for subject, message_id, _ in messages] == [
@@ -143,7 +143,7 @@ async def test_on_nats_without_jetstream_signals_flow_and_the_transport_says_wha
         async with transport.listen(recording_listener := RecordingListener()):
             assert transport.status.is_degraded
             assert "INBOX_EVENTS" in str(transport.status.reason)
-            NatsTransport(server.url).send([Signal("ann", "space_message", SAMPLE_EVENT)])
+            NatsTransport(server.url).send([Signal(Topic("inbox", "ann"), "space_message", SAMPLE_EVENT)])
             await recording_listener.wait_for("ann")
 
 

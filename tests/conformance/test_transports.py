@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import uvloop
 
-from gatepost.core.signals import Frame, Signal
+from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener, TransportFactory, TransportSuite
 from gatepost.transports.memory import MemoryBus, MemoryTransport
 from gatepost.transports.nats import NatsTransport
@@ -18,7 +18,7 @@ from gatepost.transports.socket import SocketTransport
 from tests.brokers import Nats, Redis
 from tests.servers import Postgres
 
-_IMPORT: Final = "from gatepost.core.signals import Signal"
+_IMPORT: Final = "from gatepost.core.signals import Signal, Topic"
 
 
 class ProcessTransportSuite(TransportSuite):
@@ -29,7 +29,7 @@ class ProcessTransportSuite(TransportSuite):
 
     async def test_a_process_that_only_sends_and_ends_is_heard(self, make: TransportFactory, where: Any) -> None:
         async with make().listen(listener := RecordingListener()):
-            script = f"{self.setup_code.format(where=where)}.send([Signal('ann', 'event')])"
+            script = f"{self.setup_code.format(where=where)}.send([Signal(Topic('inbox', 'ann'), 'event')])"
             process = await asyncio.create_subprocess_exec(sys.executable, "-c", f"{_IMPORT}\n{script}")
             async with asyncio.timeout(WAIT_TIMEOUT):
                 assert await process.wait() == 0
@@ -39,7 +39,7 @@ class ProcessTransportSuite(TransportSuite):
         async def send_and_listen() -> None:
             sender = make()
             async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
-                sender.send([Signal("ann", "event"), Frame("space:q4", "delta", "x")])
+                sender.send([Signal(Topic("inbox", "ann"), "event"), Frame(Topic("space", "q4"), "delta", "x")])
                 await listener.wait_until(lambda listener: len(listener.messages) == 2)
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

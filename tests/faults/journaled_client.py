@@ -56,7 +56,11 @@ class JournaledClient:
         """The signal sink of the store, if this is its last clerk."""
         self._signals.write_all(
             [
-                {"word": "signalled", "event": signal.event.id if signal.event else None, "recipient": signal.recipient}
+                {
+                    "word": "signalled",
+                    "event": signal.event.id if signal.event else None,
+                    "recipient": signal.topic.recipient,
+                }
                 for signal in signals
             ]
         )

@@ -43,7 +43,7 @@ def test_a_commit_that_was_done(postgres_crew_url: str, warmth: int) -> None:
         proxy.decide_cut = cut_once(CommitCut.AFTER)
         result = store.run_sync(push.push_event, build_push("done", "ana"))
         assert proxy.cut_counts[CommitCut.AFTER] == 1
-        assert [signal.recipient for signal in signals] == ["ana"]
+        assert [signal.topic.recipient for signal in signals] == ["ana"]
         assert store.run_sync(push.push_event, build_push("done", "ana")).deliveries[0].duplicate
     with open_database(postgres_crew_url) as query:
         assert query("SELECT content FROM events WHERE id = '" + result.event + "'") == [("done",)]
@@ -88,7 +88,7 @@ def test_a_backend_that_is_ended_as_commit_is_sent(postgres_crew_url: str) -> No
             assert query(LIST_CONTENTS) == [("earlier",)]
             assert signals == []
         assert not store.run_sync(push.push_event, build_push("first", "ana")).deliveries[0].duplicate
-        assert [signal.recipient for signal in signals] == ["ana"]
+        assert [signal.topic.recipient for signal in signals] == ["ana"]
 
 
 def test_a_crash_that_makes_the_server_forget_our_number() -> None:

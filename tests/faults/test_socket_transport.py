@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from gatepost.core.signals import Frame, Signal
+from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.core.transport_records import TransportStatus
 from gatepost.inbox.event import Event, EventType
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
@@ -80,7 +80,7 @@ async def test_the_file_of_a_dead_listener_is_removed_by_whoever_signals(folder:
         process.kill()
         await process.wait()
         assert len(list_sockets(folder)) == 2
-        SocketTransport(folder).send([Signal("ann", "event")])
+        SocketTransport(folder).send([Signal(Topic("inbox", "ann"), "event")])
         await listener.wait_for("ann")
         assert len(list_sockets(folder)) == 1
 
@@ -90,11 +90,11 @@ async def test_a_listener_that_is_stopped_keeps_nobody_waiting(folder: Path) -> 
         os.kill(process.pid, signal.SIGSTOP)
         sender = SocketTransport(folder)
         for number in range(300):
-            sender.send([Signal(str(number), "event")])
+            sender.send([Signal(Topic("inbox", str(number)), "event")])
         await listener.wait_until(lambda listener: len(listener.signals) == 300)
         await asyncio.to_thread(join_sender_threads)
         assert sender.lost_count > 0
-        sender.send([Signal("ann", "event")])
+        sender.send([Signal(Topic("inbox", "ann"), "event")])
         await listener.wait_for("ann")
 
 
@@ -102,7 +102,7 @@ async def test_a_listener_that_is_busy_hears_everything_later_in_order(folder: P
     async with SocketTransport(folder).listen(listener := RecordingListener()):
         sender = SocketTransport(folder)
         for number in range(500):  # nothing is read in between: the kernel holds back only the first few
-            sender.send([Frame("space:q4", "delta", number)])
+            sender.send([Frame(Topic("space", "q4"), "delta", number)])
         await listener.wait_until(lambda listener: len(listener.frames) == 500)
     assert [frame.data for frame in listener.frames] == list(range(500))
     assert sender.lost_count == 0
@@ -118,10 +118,10 @@ async def test_a_listener_whose_file_is_removed_makes_a_new_one(folder: Path) ->
     transport = SocketTransport(folder, check_interval=0.01, on_change=on_change)
     async with transport.listen(recording_listener := RecordingListener()):
         shutil.rmtree(folder)
-        SocketTransport(folder).send([Signal("nobody", "event")])
+        SocketTransport(folder).send([Signal(Topic("inbox", "nobody"), "event")])
         async with asyncio.timeout(WAIT_TIMEOUT):
             await recovered_event.wait()
-        SocketTransport(folder).send([Signal("ann", "event")])
+        SocketTransport(folder).send([Signal(Topic("inbox", "ann"), "event")])
         await recording_listener.wait_for("ann")
     assert list_sockets(folder) == []
 
@@ -132,7 +132,7 @@ async def test_where_a_folder_cannot_be_made_listening_is_degraded_and_says_why(
     async with transport.listen(RecordingListener()):
         assert transport.status.is_degraded
         assert "Not a directory" in str(transport.status.reason)
-        transport.send([Signal("ann", "event")])
+        transport.send([Signal(Topic("inbox", "ann"), "event")])
 
 
 @pytest.mark.parametrize("largest", [60_000, 10_000_000])
@@ -142,7 +142,11 @@ async def test_what_is_too_large_for_a_datagram_is_signalled_without_its_event(f
     sender = SocketTransport(folder, max_bytes=largest)
     async with SocketTransport(folder).listen(listener := RecordingListener()):
         sender.send(
-            [Signal("ann", "event", large_event), Frame("space:q4", "delta", "y" * 400_000), Signal("bob", "event")]
+            [
+                Signal(Topic("inbox", "ann"), "event", large_event),
+                Frame(Topic("space", "q4"), "delta", "y" * 400_000),
+                Signal(Topic("inbox", "bob"), "event"),
+            ]
         )
         await listener.wait_for("bob")
     assert [(signal[0], signal[1]) for signal in listener.signals] == [("ann", "event"), ("bob", "event")]
@@ -164,6 +168,6 @@ async def test_nonsense_is_passed_over(folder: Path) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             for nonsense in (b"", b"\xff\x00", b"{}", b"[1, null, {}]", b'[{"to": [7]}]', b"[" * 50_000):
                 sender.sendto(nonsense, str(socket_file))
-        SocketTransport(folder).send([Signal("ann", "event")])
+        SocketTransport(folder).send([Signal(Topic("inbox", "ann"), "event")])
         await listener.wait_for("ann")
     assert listener.signals == [("ann", "event", True)]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core.signals import Frame, Signal
+from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.core.transport_records import TransportStatus
 from gatepost.testing.transports import WAIT_TIMEOUT, RecordingListener
 from gatepost.transports.nats import NatsTransport
@@ -119,7 +119,12 @@ class SignalScenario:
     async def _send_forever(self) -> None:
         while True:
             self.sent_count += 1
-            self.sender.send([Signal(str(self.sent_count), "event"), Frame("space:q4", "delta", self.sent_count)])
+            self.sender.send(
+                [
+                    Signal(Topic("inbox", str(self.sent_count)), "event"),
+                    Frame(Topic("space", "q4"), "delta", self.sent_count),
+                ]
+            )
             await asyncio.sleep(0.002)  # the pace of the load: nothing is waited for
 
     async def wait_for_new_signals(self) -> None:
@@ -176,16 +181,16 @@ async def test_sending_never_waits_and_what_is_too_much_is_counted(transport_set
     async with sender.listen(RecordingListener()):
         transport_setup.server.pause()
         await recorder.wait_until(degraded=True)
-        sender.send([Frame("space:q4", "delta", "too late")])
+        sender.send([Frame(Topic("space", "q4"), "delta", "too late")])
         assert sender.lost_count == 1
         for number in range(3):
-            sender.send([Signal(f"{number}-{index}", "event") for index in range(MAX_MESSAGES)])
-        sender.send([Signal("last", "event")])
+            sender.send([Signal(Topic("inbox", f"{number}-{index}"), "event") for index in range(MAX_MESSAGES)])
+        sender.send([Signal(Topic("inbox", "last"), "event")])
         assert sender.lost_count >= 1 + 2 * MAX_MESSAGES
         transport_setup.server.resume()
         await recorder.wait_until(degraded=False)
         async with transport_setup.make_transport().listen(listener := RecordingListener()):
-            sender.send([Signal("now", "event")])
+            sender.send([Signal(Topic("inbox", "now"), "event")])
             await listener.wait_for("now")
 
 
@@ -203,13 +208,13 @@ def test_a_process_without_a_loop_does_not_wait_and_sends_what_waited_when_it_ca
 ) -> None:
     sender = transport_setup.make_transport()
     transport_setup.server.kill()
-    sender.send([Signal("ann", "event")])
+    sender.send([Signal(Topic("inbox", "ann"), "event")])
     join_transport_threads()
     transport_setup.server.restart()
 
     async def listen_and_send() -> None:
         async with transport_setup.make_transport().listen(listener := RecordingListener()):
-            await asyncio.to_thread(sender.send, [Signal("bob", "event")])
+            await asyncio.to_thread(sender.send, [Signal(Topic("inbox", "bob"), "event")])
             await listener.wait_for("ann")
             await listener.wait_for("bob")
 

@@ -63,7 +63,7 @@ async def test_fifty_at_once_leave_no_gap(kit: Kit, store: Store) -> None:
     seqs = await post_messages(store, "q4", senders, ROUNDS)
     assert len(seqs) == 50 * ROUNDS
     check_messages(store, seqs)
-    signal_counts = Counter(signal.recipient for signal in kit.signal_sink.clear())
+    signal_counts = Counter(signal.topic.recipient for signal in kit.signal_sink.clear())
     assert signal_counts["space:q4"] == 50 * ROUNDS
     assert {signal_counts[agent] for agent in AGENTS} == {40 * ROUNDS}
 

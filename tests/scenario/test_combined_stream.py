@@ -10,7 +10,7 @@ from gatepost.channels.triggers import actions as triggers, cron_fire_actions as
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.rows import set_next_at
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -103,7 +103,7 @@ async def test_the_administrator_sees_gates_and_decisions_of_all_once(gateway: G
 async def test_the_administrator_sees_which_agents_think(gateway: Gateway) -> None:
     async with await gateway.open_stream(STREAM) as stream:
         await read_until(stream, "connected")
-        gateway.app_state.signal_bus.send([Frame("agent:designer", "agent.active", {"agent": "designer"})])
+        gateway.app_state.signal_bus.send([Frame(Topic("agent", "designer"), "agent.active", {"agent": "designer"})])
         assert (await read_until(stream, "agent.active"))[-1].data == {"agent": "designer"}
 
 
@@ -131,7 +131,7 @@ async def test_the_stream_of_an_agent_has_its_activity(gateway: Gateway) -> None
         [connected] = await read_until(stream, "connected")
         assert connected.data["parts"] == ["agent:designer", "inbox:designer"]
         for name in ("analyst", "designer"):
-            gateway.app_state.signal_bus.send([Frame(f"agent:{name}", "agent.active", {"agent": name})])
+            gateway.app_state.signal_bus.send([Frame(Topic("agent", name), "agent.active", {"agent": name})])
         assert [frame.data for frame in await read_until(stream, "agent.active")] == [{"agent": "designer"}]
 
 
@@ -151,7 +151,7 @@ async def test_a_person_sees_only_what_concerns_them(gateway: Gateway) -> None:
         gateway.store.run_sync(spaces.post, "private", sender="rosa", content="not for husam")
         gateway.store.run_sync(chat.send, SendChat(content="not for husam either", to="designer"), sender="rosa")
         gateway.store.run_sync(push.push_event, Push(to="admin", source="test", content="nor this"))
-        gateway.app_state.signal_bus.send([Frame("agent:designer", "agent.active", {"agent": "designer"})])
+        gateway.app_state.signal_bus.send([Frame(Topic("agent", "designer"), "agent.active", {"agent": "designer"})])
         gateway.store.run_sync(chat.send, SendChat(content="mine", to="analyst"), sender="husam")
         ask(gateway, "husam")
         frames = await read_until(stream, "decision.asked")
@@ -194,7 +194,7 @@ async def test_a_forged_position_of_frames_does_nothing(gateway: Gateway) -> Non
     ):
         for reader in (stream, second_stream):
             await read_until(reader, "connected")
-        gateway.app_state.signal_bus.send([Frame("agent:designer", "agent.active", {})])
+        gateway.app_state.signal_bus.send([Frame(Topic("agent", "designer"), "agent.active", {})])
         for reader in (stream, second_stream):
             await read_until(reader, "agent.active")
 

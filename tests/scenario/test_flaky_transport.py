@@ -72,7 +72,7 @@ class PollingAgent:
         self._wake_event = asyncio.Event()
 
     def on_signal(self, signal: TransportMessage) -> None:
-        if isinstance(signal, Signal) and signal.recipient in (self.name, "*"):
+        if isinstance(signal, Signal) and signal.topic.recipient in (self.name, "*"):
             self._wake_event.set()
 
     async def run(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store, Transaction
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal, Topic, TransportMessage
 from gatepost.core.times import MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -159,7 +159,7 @@ class TestDeadlines:
         kit.signal_sink.clear()
         kit.clock.advance("2s")
         assert await look() == background_tasks.MAX_WAIT
-        assert {(signal.recipient.partition("_")[0], signal.cause) for signal in kit.signal_sink.signals} == {
+        assert {(signal.topic.recipient.partition("_")[0], signal.cause) for signal in kit.signal_sink.signals} == {
             ("gate:gate", "resolved"),
             ("ana", "gate"),
         }
@@ -167,7 +167,7 @@ class TestDeadlines:
     async def test_what_nobody_waits_for_causes_no_look(self, kit: Kit) -> None:
         store = prepare_store(kit)
         deadlines = GateDeadlines(store)
-        assert not deadlines.is_wake_signal(Signal("ana", EventType.SERVICE))
+        assert not deadlines.is_wake_signal(Signal(Topic("inbox", "ana"), EventType.SERVICE))
         store.run_sync(gates.add, GateSpec(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
         await deadlines.check()
         kit.signal_sink.clear()
@@ -182,7 +182,10 @@ class TestDeadlines:
             False,
             False,
         ]
-        assert [deadlines.is_wake_signal(Signal("ana", cause)) for cause in ("import", "wakeup")] == [True, True]
+        assert [deadlines.is_wake_signal(Signal(Topic("inbox", "ana"), cause)) for cause in ("import", "wakeup")] == [
+            True,
+            True,
+        ]
 
     async def test_one_that_cannot_be_ended_keeps_no_other_from_ending(
         self, kit: Kit, monkeypatch: pytest.MonkeyPatch
@@ -216,8 +219,8 @@ class TestDeadlines:
         gate_ids: asyncio.Queue[str] = asyncio.Queue()
 
         def on_signal(signal: TransportMessage) -> None:
-            if isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "resolved":
-                gate_ids.put_nowait(signal.recipient.removeprefix("gate:"))
+            if isinstance(signal, Signal) and signal.topic.kind == "gate" and signal.cause == "resolved":
+                gate_ids.put_nowait(signal.topic.name)
 
         async def wait_for_end(gate: Gate) -> Gate:
             assert await gate_ids.get() == gate.id

@@ -25,7 +25,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import account_actions, claim_actions as inbox
-from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.plans import actions as plans, plan as rules
 from gatepost.plans.cron import Cron
 from gatepost.plans.missed_slots import GRACE, MAX_SLOTS
@@ -341,10 +341,10 @@ async def test_it_says_when_to_look_again_and_writes_only_when_something_is_due(
     assert await background_tasks.fire_due_plans(app) == background_tasks.MAX_WAIT
     kit.clock.advance(HOUR - 2 * SECOND)
     assert await background_tasks.fire_due_plans(app) == 2.0
-    assert kit.signal_sink.clear()[-1].recipient.startswith("plan:")
+    assert kit.signal_sink.clear()[-1].topic.kind == "plan"
     kit.clock.advance("2s")
     assert await background_tasks.fire_due_plans(app) == background_tasks.MAX_WAIT
-    assert [(signal.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "plan")]
+    assert [(signal.topic.recipient, signal.cause) for signal in kit.signal_sink.signals] == [("ana", "plan")]
 
 
 async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,13 +364,11 @@ async def test_a_plan_that_is_set_wakes_the_ticker(kit: Kit, monkeypatch: pytest
     duty = Duty("plans", run_round, interval=3_600.0)
 
     def on_signal(signal: TransportMessage) -> None:
-        if is_about("plan", signal):
-            duty.wake()
-        elif isinstance(signal, Signal) and signal.cause == "plan":
-            fired_owners.put_nowait(signal.recipient)
+        if isinstance(signal, Signal) and signal.cause == "plan":
+            fired_owners.put_nowait(signal.topic.recipient)
 
     async with bus.open(), asyncio.timeout(LAST_RESORT):
-        with bus.subscribe(on_signal):
+        with bus.subscribe(on_signal), bus.subscribe(duty.on_signal, duty.name):
             async with run_duties([duty]):
                 assert await rounds.get() == 3_600.0
                 for owner in OWNERS:

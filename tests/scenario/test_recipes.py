@@ -126,7 +126,7 @@ TRANSPORT_PROGRAM: Final = """
 import asyncio, json, sys
 
 from gatepost import app, settings
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.errors import Unavailable
 
 configuration = settings.load()
@@ -136,8 +136,9 @@ answers = {}
 async def signal():
     arrived = asyncio.Event()
     receiver, sender = app.build_transport(configuration), app.build_transport(configuration)
-    async with receiver.listen(lambda message: arrived.set() if message == Signal("ann", "event") else None):
-        sender.send([Signal("ann", "event")])
+    signal = Signal(Topic("inbox", "ann"), "event")
+    async with receiver.listen(lambda message: arrived.set() if message == signal else None):
+        sender.send([signal])
         await arrived.wait()
         answers["name"] = receiver.name
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.signals import Frame, Signal
+from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_actions as agents
@@ -163,7 +163,7 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     kit.store.run_sync(spaces.create, name="elsewhere", members=["husam"])
     agent.push("hello")
     await agent.run_cycles()
-    space_frames = [frame for frame in agent.frames if frame.topic == "space:room"]
+    space_frames = [frame for frame in agent.frames if frame.topic == Topic("space", "room")]
     message_frames = [frame for frame in space_frames if frame.event.startswith("space.message")]
     assert message_frames[0].data["phase"] == "start"
     assert "".join(
@@ -173,9 +173,9 @@ async def test_a_message_is_seen_as_it_is_written(kit: Kit) -> None:
     [last_frame] = [frame for frame in message_frames if frame.data["phase"] == "done"]
     assert last_frame.data["messageId"] == message.id
     assert last_frame.data["streamId"] == message.data["streamId"]
-    assert not [frame for frame in agent.frames if frame.topic == "space:elsewhere"], "they are not to hear of it"
+    assert "elsewhere" not in {frame.topic.name for frame in agent.frames}, "they are not to hear of it"
     activity_frames = [frame for frame in agent.frames if frame.event.startswith("agent.")]
-    assert [(frame.topic, frame.event, frame.data.get("spaceId")) for frame in activity_frames] == [
+    assert [(str(frame.topic), frame.event, frame.data.get("spaceId")) for frame in activity_frames] == [
         ("agent:ana", "agent.active", None),
         ("space:room", "agent.active", "room"),
         ("agent:ana", "agent.inactive", None),
@@ -197,9 +197,7 @@ async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_si
     agent.push("hello")
     await agent.run_cycles()
     frames = [frame for frame in agent.frames if frame.event == "run.waiting_tool"]
-    descriptions = [
-        (frame.topic.partition(":")[0], frame.data["toolName"], frame.data.get("spaceId")) for frame in frames
-    ]
+    descriptions = [(frame.topic.kind, frame.data["toolName"], frame.data.get("spaceId")) for frame in frames]
     assert descriptions == [("run", "shown", None), ("space", "shown", "room"), ("run", "hidden", None)]
 
 
@@ -214,7 +212,7 @@ async def test_a_stream_that_comes_to_nothing_says_so(kit: Kit) -> None:
     agent.deps = build_deps(kit.store, BreakingModel(reply_done), agent.frames.extend)
     agent.push("hello")
     assert isinstance(await agent.run_cycle(), CyclePaused)
-    events = [(frame.event, frame.data.get("phase")) for frame in agent.frames if frame.topic == "space:room"]
+    events = [(frame.event, frame.data.get("phase")) for frame in agent.frames if frame.topic == Topic("space", "room")]
     assert events == [
         ("agent.active", None),
         ("space.message.streaming", "start"),
@@ -247,7 +245,7 @@ async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
     cycle_task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cycle_task
-    events = [frame.event for frame in agent.frames if frame.topic == "space:room"]
+    events = [frame.event for frame in agent.frames if frame.topic == Topic("space", "room")]
     assert events[-2:] == ["space.message.failed", "agent.inactive"]
 
 
@@ -256,19 +254,25 @@ async def test_an_empty_or_stale_signal_never_calls_the_model(kit: Kit) -> None:
     bus = SignalBus()
     async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
         for cause in ("wake", "wakeup", "janitor", "space_message"):
-            bus.dispatch([Signal("ana", cause), Signal("nobody", cause), Signal("husam", cause)])
+            bus.dispatch(
+                [
+                    Signal(Topic("inbox", "ana"), cause),
+                    Signal(Topic("inbox", "nobody"), cause),
+                    Signal(Topic("inbox", "husam"), cause),
+                ]
+            )
             await worker.supervisor.wait_until_idle()
         assert agent.model.requests == []
         assert worker.supervisor.cycle_count == 0
         assert worker.supervisor.idle_check_count >= 1
         agent.push("fyi only", Priority.FYI)
-        bus.dispatch([Signal("ana", "event", wakes=False)])
+        bus.dispatch([Signal(Topic("inbox", "ana"), "event", wakes=False)])
         await worker.supervisor.wait_until_idle()
         assert agent.model.requests == [], "an fyi wakes nobody"
-        bus.dispatch([Signal("ana", "wake")])
+        bus.dispatch([Signal(Topic("inbox", "ana"), "wake")])
         await worker.supervisor.wait_until_idle()
         assert len(agent.model.requests) == 1, "but goes with whatever wakes"
-        bus.dispatch([Signal("ana", "event")])
+        bus.dispatch([Signal(Topic("inbox", "ana"), "event")])
         await worker.supervisor.wait_until_idle()
         assert len(agent.model.requests) == 1
 

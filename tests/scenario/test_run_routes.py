@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gatepost.client import Client, LocalClient
 from gatepost.core.ports import Store
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import claim_actions as inbox
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
@@ -222,7 +222,7 @@ async def test_a_run_is_watched_as_it_happens(gateway: Gateway) -> None:
             match frame.event, frame.id:
                 case "run.step", "3":
                     gateway.app_state.signal_bus.send(
-                        [Frame(f"run:{waiting_run.run_id}", "tool.started", {"tool": "ship"})]
+                        [Frame(Topic("run", waiting_run.run_id), "tool.started", {"tool": "ship"})]
                     )
                 case "tool.started", _:
                     await asyncio.to_thread(resident_runs.finish_run, gateway.store, waiting_run)

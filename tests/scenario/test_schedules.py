@@ -25,7 +25,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push
-from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.plans.missed_slots import GRACE
 from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
@@ -185,15 +185,14 @@ async def test_a_trigger_that_is_added_wakes_the_ticker(office: Kit, monkeypatch
         rounds.put_nowait(wait)
         return wait
 
-    duty = Duty("triggers", run_round, interval=3_600.0, should_wake=lambda signal: is_about("trigger", signal))
+    duty = Duty("triggers", run_round, interval=3_600.0)
 
     def on_signal(signal: TransportMessage) -> None:
-        duty.on_signal(signal)
         if isinstance(signal, Signal) and signal.cause == "service":
-            fired.put_nowait(signal.recipient)
+            fired.put_nowait(signal.topic.recipient)
 
     async with bus.open(), asyncio.timeout(LAST_RESORT):
-        with bus.subscribe(on_signal):
+        with bus.subscribe(on_signal), bus.subscribe(duty.on_signal, duty.name):
             async with run_duties([duty]):
                 assert await rounds.get() == 3_600.0
                 config = TriggerConfig(schedule=TriggerSchedule(every=HOUR))

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from gatepost.core.ports import Store
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.directory import key_actions as keys
 from gatepost.inbox import claim_actions as inbox
 from gatepost.spaces import actions as spaces
@@ -376,7 +376,9 @@ async def test_frames_reach_whoever_is_there_and_have_no_id(url: str) -> None:
         async with await gateway.open_stream(SPACE_STREAM) as stream:
             await post_message(gateway, "hello")
             await read_until(stream, "space.message")
-            gateway.app_state.signal_bus.send([Frame("space:q4-report", "agent.active", {"agent": "analyst"})])
+            gateway.app_state.signal_bus.send(
+                [Frame(Topic("space", "q4-report"), "agent.active", {"agent": "analyst"})]
+            )
             [frame] = await read_until(stream, "agent.active")
             assert (frame.data, frame.id) == ({"agent": "analyst"}, None)
 

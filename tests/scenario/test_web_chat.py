@@ -7,7 +7,7 @@ import pytest
 from gatepost.channels import chat_handlers as chat, reply_actions as replies
 from gatepost.channels.chat_api import SendChat
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -151,7 +151,7 @@ class TestPresence:
             for name in ("designer", "analyst"):
                 for event in ("agent.active", "agent.inactive"):
                     data = {"agent": name, "agentName": name.title(), "runId": f"run_{name}"}
-                    gateway.app_state.signal_bus.send([Frame(f"agent:{name}", event, data)])
+                    gateway.app_state.signal_bus.send([Frame(Topic("agent", name), event, data)])
             frames = [await read_next(stream, "agent.active", "agent.inactive") for _ in range(2)]
         assert [frame.event for frame in frames] == ["agent.active", "agent.inactive"]
         for frame in frames:
@@ -170,9 +170,11 @@ class TestPresence:
             write(gateway, "mine")
             for run in ("run_1", "run_2"):
                 for event in ("agent.active", "agent.inactive"):
-                    frame = Frame("agent:analyst", event, {"agent": "analyst", "agentName": "A", "runId": run})
+                    frame = Frame(
+                        Topic("agent", "analyst"), event, {"agent": "analyst", "agentName": "A", "runId": run}
+                    )
                     gateway.app_state.signal_bus.send([frame])
-            gateway.app_state.signal_bus.send([Frame("inbox:husam", "decision.asked", {})])
+            gateway.app_state.signal_bus.send([Frame(Topic("inbox", "husam"), "decision.asked", {})])
             names = [(await read_next(stream, "agent.active", "agent.inactive", "decision.asked")) for _ in range(3)]
         assert [frame.event for frame in names] == ["agent.active", "agent.inactive", "decision.asked"]
         assert names[0].data["runId"] == "run_1"
@@ -193,11 +195,11 @@ class TestStreaming:
     async def test_the_person_reads_the_words_as_they_come(self, kit: Kit) -> None:
         text = "One moment please, I look it up."
         agent, frames = await self.answer(kit, event="web-husam", text=text)
-        own_frames = [frame for frame in frames if frame.topic == "inbox:husam"]
+        own_frames = [frame for frame in frames if frame.topic == Topic("inbox", "husam")]
         assert [frame.data["phase"] for frame in own_frames][:2] == ["start", "delta"]
         assert "".join(frame.data.get("delta", "") for frame in own_frames) == text
         [run] = {frame.data["runId"] for frame in frames}
-        assert {frame.topic for frame in frames} == {"inbox:husam", f"run:{run}"}
+        assert {str(frame.topic) for frame in frames} == {"inbox:husam", f"run:{run}"}
         for frame in own_frames:
             assert (frame.data["agent"], frame.data["channel"], frame.data["sessionId"]) == ("ana", "web", "web-husam")
         [_, entry] = await kit.store.read(shared_inbox.page)

@@ -19,7 +19,7 @@ from gatepost.channels.telegram.bot_port import PollingConflict, TokenRefused, d
 from gatepost.channels.telegram.client import TelegramClient
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import DecisionStatus
@@ -213,11 +213,11 @@ async def test_the_agent_is_seen_to_think(office: ChannelOffice, ana: User) -> N
     server = office.telegram
     message = server.send_text(ana, "hello")
     await office.wait_for_events(1)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
     await server.wait_until(lambda: server.reactions.get((7, message.id)) == [SEEN] and server.actions)
     assert [(action.chat, action.action) for action in server.actions][:1] == [(7, "typing")]
 
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.inactive", {})])
     await server.wait_until(lambda: server.reactions.get((7, message.id)) == [])
 
 
@@ -305,7 +305,7 @@ async def test_errors_of_the_api_are_mapped_and_have_no_token(server: TelegramSe
 async def open_webhook(office: ChannelOffice) -> AsyncIterator[httpx2.AsyncClient]:
     """The gateway of an office, without a port."""
     state = build_app_state(office.store, office.bus, LiveStreams(), TOKEN_RULES)
-    app = GatewayApp(dataclasses.replace(state, telegram=office.channels.intake))
+    app = GatewayApp(dataclasses.replace(state, channels=office.channels))
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     async with app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client

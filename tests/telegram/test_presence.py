@@ -8,7 +8,7 @@ import pytest
 
 from gatepost.channels.telegram.background.typing_indicator import SEEN
 from gatepost.channels.triggers.trigger import GroupMode
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.background.think_cycle import think
@@ -69,7 +69,7 @@ async def test_it_is_seen_in_the_topic(office: ChannelOffice, ana: User) -> None
     topic = server.add_topic(forum, "Sales", ana)
     server.send_text(ana, "numbers?", forum, thread=topic)
     await office.wait_for_events(1)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
     await server.wait_until(lambda: server.actions)
 
     assert (server.actions[0].chat, server.actions[0].thread) == (forum.id, topic)
@@ -81,9 +81,9 @@ async def test_a_failure_of_it_is_ignored(office: ChannelOffice, ana: User) -> N
     server.answer("sendChatAction", 100, status=429, description="Too Many Requests", retry_after=60)
     server.send_text(ana, "hello")
     [event] = await office.wait_for_events(1)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
     await server.wait_until(lambda: server.requests["sendChatAction"])
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.inactive", {})])
     office.reply(event, "here I am")
 
     [answer] = await office.wait_for_sent(ana, 1)
@@ -94,14 +94,14 @@ async def test_what_comes_while_the_agent_thinks_is_seen_when_it_thinks_again(of
     server = office.telegram
     first = server.send_text(ana, "one")
     await office.wait_for_events(1)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
     await server.wait_until(lambda: server.reactions.get((7, first.id)) == [SEEN])
     second = server.send_text(ana, "two")
     await office.wait_for_events(2)
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.inactive", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.inactive", {})])
     await server.wait_until(lambda: server.reactions.get((7, first.id)) == [])
     assert (7, second.id) not in server.reactions
-    office.bus.send([Frame(f"agent:{AGENT}", "agent.active", {})])
+    office.bus.send([Frame(Topic("agent", AGENT), "agent.active", {})])
 
     await server.wait_until(lambda: server.reactions.get((7, second.id)) == [SEEN])

@@ -32,7 +32,7 @@ def test_an_agent_is_registered_and_settles_in_one_go(ctx: StoreContext) -> None
     assert (resident.cycles, resident.paused_at, resident.failures) == (0, None, 0)
     assert resident.config == AgentConfig(model=ModelChoice(name="openai:gpt-5"), instructions="Be brief")
     assert ctx.store.read_sync(agents.show, "cleo") == resident
-    assert [signal.recipient for signal in ctx.signal_sink.signals] == ["cleo"]
+    assert [signal.topic.recipient for signal in ctx.signal_sink.signals] == ["cleo"]
     with pytest.raises(Conflict, match="taken"):
         make_resident(ctx, newcomer)
 
@@ -66,7 +66,7 @@ def test_a_change_is_of_what_is_given_and_counts(ctx: StoreContext) -> None:
         20,
     )
     assert changed_resident.config.tools[0].name == "crm"
-    assert [(signal.recipient, signal.wakes) for signal in ctx.signal_sink.signals] == [("ann", True)]
+    assert [(signal.topic.recipient, signal.wakes) for signal in ctx.signal_sink.signals] == [("ann", True)]
     assert ctx.store.run_sync(agents.configure, "ann", {"instructions": "Be kind"}).version == 2
     assert ctx.store.read_sync(agents.show, "ann") == changed_resident
 
@@ -121,7 +121,7 @@ def test_pausing_twice_is_fine_and_resuming_signals(ctx: StoreContext) -> None:
     ctx.signal_sink.clear()
     assert ctx.store.run_sync(agents.resume, "ann").paused_at is None
     assert ctx.store.run_sync(agents.resume, "ann").paused_at is None
-    assert {signal.recipient for signal in ctx.signal_sink.signals} == {"ann"}
+    assert {signal.topic.recipient for signal in ctx.signal_sink.signals} == {"ann"}
 
 
 def test_a_page_of_them_costs_the_same_however_many_there_are(ctx: StoreContext) -> None:

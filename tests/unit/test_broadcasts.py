@@ -28,7 +28,7 @@ def drain(ctx: StoreContext, name: str) -> list[str]:
 def test_every_agent_gets_it_once(ctx: StoreContext) -> None:
     pushed = ctx.push("to all", to="ALL")
     assert (pushed.broadcast, pushed.deliveries, pushed.duplicate) == (1, (), False)
-    assert [signal.recipient for signal in ctx.signal_sink.signals] == ["*"]
+    assert [signal.topic.recipient for signal in ctx.signal_sink.signals] == ["*"]
     for name in ("ann", "bob"):
         assert drain(ctx, name) == ["to all"]
         assert drain(ctx, name) == []

@@ -81,7 +81,7 @@ class TestAsking:
         )
         assert (len(list_decision_items(ctx, "bob")), list_decision_items(ctx, "ann")) == (1, [])
         assert {"decision:" + decision.id, "gate:" + decision.gate} <= {
-            signal.recipient for signal in ctx.signal_sink.signals
+            signal.topic.recipient for signal in ctx.signal_sink.signals
         }
         assert ctx.is_balanced()
 

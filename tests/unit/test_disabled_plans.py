@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, HOUR, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, NotFound, Refused
@@ -87,7 +87,7 @@ class TestDisabling:
         for change in (disable, enable):
             ctx.signal_sink.clear()
             change(ctx, plan)
-            assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+            assert ctx.signal_sink.clear() == [Signal(Topic("plan", plan.id), "set", wakes=False)]
 
     def test_only_its_owner_and_the_administrator_can(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="1 hour")

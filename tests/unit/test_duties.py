@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 
 from gatepost.core.ports import Reader, Store, Transaction
-from gatepost.core.signals import Signal, TransportMessage
-from gatepost.core.times import DAY, MINUTE, SECOND
+from gatepost.core.signals import Signal, Topic, TransportMessage
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -62,6 +63,23 @@ class TestLeases:
         assert not store.run_sync(leases.release, first), "the late one has nothing to give back"
         assert store.run_sync(leases.take, "agent:analyst", "a", 30 * SECOND) is None
 
+    def test_it_can_be_read_whether_it_could_be_taken(self, kit: Kit, store: Store) -> None:
+        def is_taken(holder: str) -> bool:
+            return store.read_sync(leases.is_held_by_another, "x", holder, 30 * SECOND)
+
+        assert not is_taken("a")
+        lease = store.run_sync(leases.take, "x", "a", 30 * SECOND)
+        assert lease is not None
+        assert [is_taken("a"), is_taken("b")] == [False, True]
+        kit.clock.set_back("2 hours")
+        assert not is_taken("b"), "it was taken in the future"
+        kit.clock.advance(2 * HOUR + 31 * SECOND)
+        assert not is_taken("b")
+        kit.clock.set_back("31s")
+        assert is_taken("b")
+        store.run_sync(leases.release, lease)
+        assert not is_taken("b")
+
     def test_renewing_keeps_the_fence_and_lapsing_does_not(self, kit: Kit, store: Store) -> None:
         fences = []
         for length in ("10s", "10s", "40s"):
@@ -93,7 +111,7 @@ class TestJobs:
             store.run_sync(add_and_fail)
         assert store.run_sync(jobs.take, ["send"], "me") == []
         id = store.run_sync(jobs.add, "send", {"to": "x"})
-        assert Signal("job:send", "job") in kit.signal_sink.signals
+        assert Signal(Topic("job", "send"), "job") in kit.signal_sink.signals
         [job] = store.run_sync(jobs.take, ["send"], "me")
         assert (job.id, job.payload, job.attempts) == (id, {"to": "x"}, 0)
 
@@ -160,6 +178,51 @@ class TestJobs:
         store.run_sync(jobs.add, "send", None)
         assert await runner.run_due_jobs(store, {"send": send}, "me", hold=hold) is None
 
+    async def test_a_job_wakes_the_duty_of_its_kind_and_no_other(self, kit: Kit, store: Store) -> None:
+        """Each duty has had its first round, and would not look again for an hour."""
+        bus, names = SignalBus(), ("jobs", "voices", "channel-sender", "ledger-jobs")
+        app = kit.open(signal_sink=bus.on_commit)
+        done: list[str] = []
+
+        async def note(job: Job) -> None:
+            done.append(job.kind)
+
+        duties = [
+            runner.build_job_duty(name, app, {f"of-{name}": note}, "me", interval=3600, is_leased="-" in name)
+            for name in names
+        ]
+
+        async def wait_for_rounds(total: int) -> None:
+            async def are_over() -> bool:
+                return sum(duty.rounds for duty in duties) >= total
+
+            await wait_until_async(are_over, f"{total} rounds are over")
+
+        async with bus.open(), AsyncExitStack() as stack:
+            for duty in duties:
+                stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
+            await stack.enter_async_context(run_duties(duties))
+            for number, name in enumerate(names):
+                await wait_for_rounds(len(names) + number)
+                await app.run(jobs.add, f"of-{name}", None)
+            await wait_for_rounds(2 * len(names))
+        assert done == [f"of-{name}" for name in names]
+        assert [duty.rounds for duty in duties] == [2, 2, 2, 2]
+
+    async def test_nothing_is_written_if_nothing_is_due(self, store: Store) -> None:
+        async def send(_: Job) -> None:
+            raise AssertionError("it is not due")
+
+        job = store.run_sync(jobs.add, "send", None)
+        store.run_sync(jobs.take, ["send"], "another")
+        before = store.commit_count
+        wait = await runner.run_due_jobs(store, {"send": send}, "me")
+        assert wait is not None
+        assert wait > 0, "until the other has had it for too long"
+        store.run_sync(jobs.complete, job, "another")
+        assert await runner.run_due_jobs(store, {"send": send}, "me") is None
+        assert store.commit_count == before + 1
+
 
 class TestJanitor:
     async def tidy_and_list_signals(self, store: Store) -> list[str]:
@@ -167,9 +230,9 @@ class TestJanitor:
         bus = SignalBus()
         async with bus.open():
             with bus.subscribe(signals.append):
-                await janitor.run_janitor_round(store, bus)
-                await asyncio.sleep(0)
-        return sorted(signal.recipient for signal in signals if isinstance(signal, Signal))
+                await janitor.run_janitor_round(store)
+                await janitor.resend_signals(store, bus.dispatch)
+        return sorted(signal.topic.recipient for signal in signals if isinstance(signal, Signal))
 
     async def test_a_lost_signal_is_made_up_for(self, store: Store) -> None:
         push_event(store)
@@ -299,6 +362,22 @@ class TestDuty:
                 assert "second" not in holders
                 first_duty.stop()  # and gives the lease back
                 await second_rounds.wait(1)
+
+    async def test_a_leader_is_only_needed_when_work_is_due(self, store: Store) -> None:
+        waits: list[float | None] = [None, 0.001, 0.0]
+
+        async def run_round(_: int) -> float | None:
+            return None
+
+        rounds, before = CountedRounds(run_round), store.commit_count
+        find_wait = lambda _: waits.pop(0) if waits else None  # noqa: E731 (a query)
+        duty = Duty("test", rounds, interval=0.001, store=store, holder="me", find_wait=find_wait)
+        task = asyncio.create_task(duty.run())
+        await rounds.wait(1)
+        duty.stop()
+        await asyncio.wait_for(task, LAST_RESORT)
+        assert rounds.count == 1
+        assert store.commit_count == before + 2, "the lease was taken once, and given back"
 
     async def test_a_reader_cannot_write(self, store: Store) -> None:
         def write_from_reader(tx: Reader) -> None:

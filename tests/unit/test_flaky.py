@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.testing.transports import FlakyTransport, RecordingListener
 from gatepost.transports.memory import MemoryBus, MemoryTransport
 
@@ -12,8 +12,10 @@ async def collect_received(seed: int, count: int = 1_000) -> list[int]:
     async with MemoryTransport(bus).listen(listener := RecordingListener()):
         flaky = FlakyTransport(MemoryTransport(bus), seed)
         for number in range(count):
-            flaky.send([Signal(str(number), "event")])
-        FlakyTransport(MemoryTransport(bus), seed, loss_rate=0, repeat_rate=0, delay_rate=0).send([Signal("-1", "end")])
+            flaky.send([Signal(Topic("inbox", str(number)), "event")])
+        FlakyTransport(MemoryTransport(bus), seed, loss_rate=0, repeat_rate=0, delay_rate=0).send(
+            [Signal(Topic("inbox", "-1"), "end")]
+        )
         await listener.wait_for("-1")
     return [int(signal[0]) for signal in listener.signals[:-1]]
 

@@ -63,7 +63,7 @@ class TestMaking:
         assert list_blocking(ctx, "bob") == []
         assert list_endings(ctx, "husam") == [("opened", "Look at the plan")]
         assert list_endings(ctx, "ann") == list_endings(ctx, "bob") == []
-        assert "gate:" + gate.id in {signal.recipient for signal in ctx.signal_sink.signals}
+        assert "gate:" + gate.id in {signal.topic.recipient for signal in ctx.signal_sink.signals}
         assert ctx.is_balanced()
 
     @check_cases(

@@ -79,7 +79,7 @@ class TestClaiming:
         claim = ctx.take_claim()
         ctx.signal_sink.clear()
         assert ctx.release(claim) == 1
-        assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "release")]
+        assert [(signal.topic.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "release")]
         assert list_contents(ctx.claim()) == ["tea"]
 
     def test_what_fails_too_often_of_its_own_is_dead(self, ctx: StoreContext) -> None:
@@ -115,7 +115,7 @@ class TestClaiming:
         ctx.clock.advance(MINUTE)
         ctx.signal_sink.clear()
         assert ctx.store.run_sync(expiry.lapse_claims) == 1
-        assert [(signal.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "lapse")]
+        assert [(signal.topic.recipient, signal.cause) for signal in ctx.signal_sink.signals] == [("ann", "lapse")]
         assert ctx.list_waiting() == ["tea"]
 
     def test_a_run_keeps_its_claim_and_the_inbox(self, ctx: StoreContext) -> None:

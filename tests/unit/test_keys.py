@@ -8,7 +8,7 @@ import pytest
 
 from gatepost.app import register_administrator
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Signal
+from gatepost.core.signals import KEYS, Signal
 from gatepost.directory import (
     entity_actions as directory,
     key as key_rules,
@@ -117,7 +117,7 @@ def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
     kit.signal_sink.clear()
     kit.clock.advance("1 minute")
     assert store.run_sync(keys.revoke, key.prefix).revoked_at == kit.clock.now()
-    assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "key")]
+    assert kit.signal_sink.clear() == [Signal(KEYS, "key")]
     assert store.read_sync(keys.find, secret) is None
     assert store.read_sync(keys.find, other_secret) is not None
     assert [(key.name, key.revoked_at) for key in store.read_sync(keys.page)] == [("", kit.clock.now()), ("ci", None)]
@@ -155,7 +155,7 @@ def test_a_retired_entity_has_no_key(kit: Kit, store: Store) -> None:
     store.run_sync(keys.create, kind="agent", secret=secret, entity="analyst")
     kit.signal_sink.clear()
     store.run_sync(directory.retire, "analyst")
-    assert kit.signal_sink.clear() == [Signal(keys.TOPIC, "retire")]
+    assert kit.signal_sink.clear() == [Signal(KEYS, "retire")]
     assert store.read_sync(keys.find, secret) is None
     with pytest.raises(Refused):
         store.run_sync(keys.create, kind="agent", secret=create_secret(), entity="analyst")

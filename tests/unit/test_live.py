@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from gatepost.core.signals import Frame, Signal
+from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.errors import NotFound, Unavailable
 from gatepost.gateway.stream_limits import BACKLOG
 from gatepost.gateway.stream_readers import (
@@ -25,13 +25,13 @@ from tests.waits import LAST_RESORT
 class FakeTopic:
     """Something stored that grows, as a store would show it: some entries at a time."""
 
-    def __init__(self, topic: str = "space:q4", page_size: int = 7) -> None:
+    def __init__(self, name: str = "q4", page_size: int = 7) -> None:
         self.entries: list[StreamEntry] = []
         self.audience: frozenset[str] | None = None
         self.failures_left = 0
         self.read_count = 0
         self._page_size = page_size
-        self.source = StreamSource(topic, self._read)
+        self.source = StreamSource(Topic("space", name), self._read)
 
     def add(self, count: int = 1) -> None:
         for _ in range(count):
@@ -80,7 +80,7 @@ async def test_readers_that_come_and_go_at_random_see_each_entry_once(streams: L
         while len(fake_topic.entries) < total:
             fake_topic.add(random_.randrange(4))
             if random_.random() < 0.5:  # half of the signals are lost
-                streams.on_signal(Signal("space:q4", "space_message"))
+                streams.on_signal(Signal(Topic("space", "q4"), "space_message"))
             await asyncio.sleep(0)
         streams.wake()
 
@@ -111,7 +111,7 @@ async def test_many_readers_cost_one_query_for_each_change(streams: LiveStreams)
     await wait_until(lambda: streams.readers == 500)
     before = fake_topic.read_count
     fake_topic.add()
-    streams.on_signal(Signal("space:q4", "space_message"))
+    streams.on_signal(Signal(Topic("space", "q4"), "space_message"))
     assert await asyncio.gather(*readers) == [[1]] * 500
     assert fake_topic.read_count - before <= 3
 
@@ -181,9 +181,11 @@ async def test_frames_reach_whoever_is_there(streams: LiveStreams) -> None:
     stream = streams.read(fake_topic.source, 0, entity=None)
     next_item = asyncio.ensure_future(anext(stream))
     await wait_until(lambda: streams.readers == 1)
-    streams.on_signal(Frame("space:other", "agent.active", {}))
-    streams.on_signal(Frame("space:q4", "agent.active", {"agent": "ana"}))
-    assert await asyncio.wait_for(next_item, LAST_RESORT) == Frame("space:q4", "agent.active", {"agent": "ana"})
+    streams.on_signal(Frame(Topic("space", "other"), "agent.active", {}))
+    streams.on_signal(Frame(Topic("space", "q4"), "agent.active", {"agent": "ana"}))
+    assert await asyncio.wait_for(next_item, LAST_RESORT) == Frame(
+        Topic("space", "q4"), "agent.active", {"agent": "ana"}
+    )
 
 
 async def test_a_store_that_is_away_is_waited_for(streams: LiveStreams, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +217,7 @@ async def test_who_is_removed_is_let_go_though_nothing_is_said(streams: LiveStre
     next_item = asyncio.ensure_future(anext(stream))
     await wait_until(lambda: fake_topic.read_count == 1)
     fake_topic.audience = frozenset({"ana"})
-    streams.on_signal(Signal("space:q4", "leave"))
+    streams.on_signal(Signal(Topic("space", "q4"), "leave"))
     end = await asyncio.wait_for(next_item, LAST_RESORT)
     assert isinstance(end, StreamEnd)
     assert not end.is_resumable
@@ -233,7 +235,7 @@ async def test_a_page_that_was_read_before_a_reader_came_does_not_judge_it(strea
         await may_return.wait()
         return page
 
-    tail = streams._tails["space:q4"]
+    tail = streams._tails[Topic("space", "q4")]
     tail.source = StreamSource(tail.source.topic, read_slowly)
     fake_topic.add()
     streams.wake()
@@ -252,7 +254,7 @@ async def test_a_topic_that_cannot_be_read_lets_its_readers_go(
     async def fail(_: StreamPosition) -> StreamPage:
         raise error
 
-    [end] = [item async for item in streams.read(StreamSource("space:q4", fail), 0, entity=None)]
+    [end] = [item async for item in streams.read(StreamSource(Topic("space", "q4"), fail), 0, entity=None)]
     assert isinstance(end, StreamEnd)
     assert end.is_resumable is resumable
     fake_topic = FakeTopic()
@@ -268,10 +270,13 @@ async def test_a_hub_that_ends_lets_newcomers_go_too(streams: LiveStreams) -> No
     assert end.is_resumable
 
 
-@pytest.mark.parametrize("signal", [Signal("keys:", "key"), Signal("space:new", "create"), Signal("space:q4", "join")])
+@pytest.mark.parametrize(
+    "signal",
+    [Signal(Topic("keys"), "key"), Signal(Topic("space", "new"), "create"), Signal(Topic("space", "q4"), "join")],
+)
 async def test_news_of_rights_is_passed_on(streams: LiveStreams, signal: Signal) -> None:
     before = streams.access_change
-    streams.on_signal(Signal("ana", "event"))
+    streams.on_signal(Signal(Topic("inbox", "ana"), "event"))
     assert not before.is_set()
     streams.on_signal(signal)
     assert before.is_set()

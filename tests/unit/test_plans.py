@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
@@ -161,9 +161,9 @@ class TestSetting:
 
     def test_the_tickers_are_told(self, ctx: StoreContext) -> None:
         plan = set_plan(ctx, runAfter="5 hours")
-        assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+        assert ctx.signal_sink.clear() == [Signal(Topic("plan", plan.id), "set", wakes=False)]
         set_plan(ctx, id=plan.id, name="another")
-        assert ctx.signal_sink.clear() == [Signal(f"plan:{plan.id}", "set", wakes=False)]
+        assert ctx.signal_sink.clear() == [Signal(Topic("plan", plan.id), "set", wakes=False)]
 
     @check_cases(
         ("owner", "fields", "error"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -83,7 +83,7 @@ class TestAccepting:
         assert (event.priority, event.dedup_key, event.trust, event.hops) == (1, "k", "external", 3)
         assert (event.created_at, event.expires_at) == (kit.clock.now(), kit.clock.now() + HOUR)
         assert (event.ref, event.route, event.wakes) == (Ref("task", "1"), Route("telegram", "chat-1"), True)
-        assert kit.signal_sink.signals[-1] == Signal("ann", "mail", event, wakes=True)
+        assert kit.signal_sink.signals[-1] == Signal(Topic("inbox", "ann"), "mail", event, wakes=True)
 
     def test_a_team_gets_it_but_the_sender_does_not(self, store: Store) -> None:
         pushed = store.run_sync(push.push_event, build_push(to="team:red", sender="ann"))
@@ -296,7 +296,7 @@ class TestChains:
         kit.signal_sink.clear()
         for hops in (17, 18):
             store.run_sync(push.push_event, build_push(str(hops), hops=hops))
-        assert [signal.wakes for signal in kit.signal_sink.signals if signal.recipient == "ann"] == [False, False]
+        assert [signal.wakes for signal in kit.signal_sink.signals if signal.topic.recipient == "ann"] == [False, False]
         assert list_texts(store) == ["16", "17", "18"]
         [alert] = list_waiting(store, "admin")
         assert (alert.event.type, alert.event.priority, alert.event.trust) == (

@@ -5,7 +5,7 @@ from msgspec import to_builtins
 
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -170,7 +170,7 @@ class TestPosting:
             "analyst": 1,
         }
         assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
-        signals = [(signal.recipient, signal.cause) for signal in kit.signal_sink.clear()]
+        signals = [(signal.topic.recipient, signal.cause) for signal in kit.signal_sink.clear()]
         assert sorted(signals[:4]) == sorted((name, "space_message") for name in (*AGENTS, "space:alpha"))
 
     def test_the_event_says_all_that_the_wire_needs(self, store: Store) -> None:
@@ -207,7 +207,7 @@ class TestPosting:
             kit.signal_sink.clear()
             store.run_sync(spaces.post, "alpha", sender="designer", content="again")
             signals = kit.signal_sink.clear()
-        assert {signal.recipient: signal.wakes for signal in signals} == {
+        assert {signal.topic.recipient: signal.wakes for signal in signals} == {
             "developer": False,
             "analyst": False,
             "admin": True,
@@ -344,7 +344,7 @@ class TestChanging:
         store.run_sync(spaces.rename, "alpha", "Beta")
         store.run_sync(spaces.archive, "alpha")
         assert kit.signal_sink.clear() == [
-            Signal("space:alpha", cause) for cause in ("join", "leave", "rename", "archive")
+            Signal(Topic("space", "alpha"), cause) for cause in ("join", "leave", "rename", "archive")
         ]
 
 

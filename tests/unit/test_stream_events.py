@@ -8,6 +8,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
+from gatepost.core.signals import Topic
 from gatepost.gateway.live_frames import GATE_EVENTS
 from gatepost.gateway.stream_event_models import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
 from gatepost.residents.runs.run import RunStatus
@@ -20,12 +21,12 @@ DELTA = MessageDeltaView(stream_id="run_1/2.0", run_id="run_1", agent="ann", spa
 
 
 def test_a_frame_has_the_fields_of_its_model() -> None:
-    assert build_frame("agent:ann", "agent.active", ACTIVITY).data == {
+    assert build_frame(Topic("agent", "ann"), "agent.active", ACTIVITY).data == {
         "agent": "ann",
         "agentName": "Ann",
         "runId": "run_1",
     }
-    assert build_frame("space:q4", "space.message.streaming", DELTA).data == {
+    assert build_frame(Topic("space", "q4"), "space.message.streaming", DELTA).data == {
         "phase": "delta",
         "streamId": "run_1/2.0",
         "runId": "run_1",
@@ -37,11 +38,11 @@ def test_a_frame_has_the_fields_of_its_model() -> None:
 
 def test_what_is_not_declared_is_not_sent() -> None:
     with pytest.raises(TypeError, match=r"agent\.active has no TriggerChangeView"):
-        build_frame("agent:ann", "agent.active", TriggerChangeView(name="nightly"))
+        build_frame(Topic("agent", "ann"), "agent.active", TriggerChangeView(name="nightly"))
     with pytest.raises(TypeError, match=r"space\.message has no AgentActivityView"):
         encode_entry("space.message", ACTIVITY)
     with pytest.raises(KeyError):
-        build_frame("agent:ann", "agent.asleep", ACTIVITY)
+        build_frame(Topic("agent", "ann"), "agent.asleep", ACTIVITY)
 
 
 def test_every_end_of_a_run_and_every_gate_is_an_event() -> None:

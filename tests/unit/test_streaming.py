@@ -46,9 +46,9 @@ class StreamRecorder:
 
     def list_phases(self) -> list[tuple[str, str, str]]:
         return [
-            (frame.topic.removeprefix("space:"), frame.data.get("phase", "failed"), frame.data.get("delta", ""))
+            (frame.topic.name, frame.data.get("phase", "failed"), frame.data.get("delta", ""))
             for frame in self.frames
-            if frame.topic.startswith("space:")
+            if frame.topic.kind == "space"
         ]
 
     async def _can_speak(self, space: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gatepost.core.ids import mint
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -37,9 +37,11 @@ def test_its_identity_is_the_same_in_every_run_and_never_the_same_twice() -> Non
 
 def test_a_recording_signal_sink_can_be_waited_for() -> None:
     signal_sink = RecordingSignalSink()
-    thread = threading.Thread(target=signal_sink, args=([Signal("ann", "test"), Signal("bob", "test")],))
+    thread = threading.Thread(
+        target=signal_sink, args=([Signal(Topic("inbox", "ann"), "test"), Signal(Topic("inbox", "bob"), "test")],)
+    )
     thread.start()
-    assert [signal.recipient for signal in signal_sink.wait(lambda signals: len(signals) == 2)] == ["ann", "bob"]
+    assert [signal.topic.recipient for signal in signal_sink.wait(lambda signals: len(signals) == 2)] == ["ann", "bob"]
     thread.join()
     assert len(signal_sink.clear()) == 2
     assert signal_sink.signals == []

@@ -113,7 +113,7 @@ async def test_what_is_genuine_is_in_the_inbox_when_it_is_answered(ctx: WebhookC
         }
         assert event.dedup_key == f"svc:{sender.scheme}:{DELIVERY_IDS.get(sender.scheme, 'again')}"
         assert event.subject == ("issues" if sender.scheme is Scheme.GITHUB else None)
-    signals = [(signal.recipient, signal.cause) for signal in ctx.kit.signal_sink.signals]
+    signals = [(signal.topic.recipient, signal.cause) for signal in ctx.kit.signal_sink.signals]
     assert signals == [("ana", "service")] * len(SENDERS)
 
 

@@ -1950,7 +1950,7 @@ export interface PostWorkEvent {
 /** What `previewTrigger` asks. */
 export interface PreviewTrigger {
   name: string;
-  /** what the service would send; of a channel an update of Telegram, or {content, session, metadata} */
+  /** what the service would send; of a channel {content, session, metadata}, or an update of a bot */
   payload: unknown;
   /** the headers of the request */
   headers?: Record<string, string>;

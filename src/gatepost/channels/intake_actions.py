@@ -41,7 +41,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Refused, TooLarge
 from gatepost.gates import decision_actions as decisions
-from gatepost.inbox.event import FORWARDED_FIELD, OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
+from gatepost.inbox.event import OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 
 #: the metadata of a prompt in the shared inbox: the addresses that got it
@@ -64,8 +64,15 @@ class Received(Struct, frozen=True, kw_only=True):
     notice: str | None = None
     #: the entry of the shared inbox: the prompt, or the question that it has answered
     entry: str | None = None
-    #: the addresses of its recipients
-    targets: tuple[str, ...] = ()
+    #: what was routed, what else its event says, and who got it; None if it was not routed
+    envelope: Envelope | None = None
+    fields: EventFields = EventFields()
+    route: RouteDecision | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The addresses of its recipients."""
+        return self.route.targets if self.route is not None else ()
 
 
 def receive(
@@ -94,7 +101,7 @@ def receive(
     sender = directory.find_live(tx, person) if person is not None else None
     is_user_channel = _is_user_channel(trigger, envelope)
     route = Route(envelope.channel, envelope.session)
-    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and FORWARDED_FIELD not in envelope.metadata
+    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and not envelope.is_forwarded
     if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
         if answered is not None:
@@ -108,7 +115,8 @@ def receive(
         kept = dead_letters.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
         received = Received(unrouted=kept, duplicate=kept is None)
     else:
-        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
+        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome)
+    received = replace(received, envelope=envelope, fields=fields, route=outcome)
     if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
         return received
     entry = shared_inbox.record(
@@ -154,7 +162,9 @@ def receive_reset(
         receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
     ]
     return Received(
-        events=tuple(dict.fromkeys(event for result in results for event in result.events)), targets=tuple(targets)
+        events=tuple(dict.fromkeys(event for result in results for event in result.events)),
+        envelope=envelope,
+        route=RouteDecision(targets=tuple(targets), rule=None),
     )
 
 
@@ -205,7 +215,7 @@ def replay_dead_letter(tx: Transaction, id: str, *, by: str | None) -> Received:
     dead_letters.set_handled(tx, letter, DeadLetterOutcome.REPLAYED, by)
     sender = _find_sender(tx, letter, trigger)
     request = _build_push(trigger, letter.envelope, sender, f"unrouted:{id}", letter.event)
-    received = _push(tx, request, outcome.targets)
+    received = _push(tx, request, outcome)
     if request.type is EventType.CHANNEL:
         _add_prompt_targets(tx, letter, received.targets)
     return received
@@ -242,9 +252,9 @@ def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> 
     push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
 
 
-def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
+def _push(tx: Transaction, request: Push, route: RouteDecision) -> Received:
     """Push an event to each of the targets."""
-    requests = [replace(request, to=target) for target in targets]
+    requests = [replace(request, to=target) for target in route.targets]
     push.check_batch(tx, requests)
     results = [push.push_event(tx, request) for request in requests]
     is_repeat = all(
@@ -252,7 +262,7 @@ def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
         for result in results
     )
     events = tuple(dict.fromkeys(result.event for result in results))
-    return Received(events=events, duplicate=is_repeat, targets=tuple(targets))
+    return Received(events=events, duplicate=is_repeat, route=route)
 
 
 def _build_push(
@@ -271,8 +281,6 @@ def _build_push(
         data["senderName"] = envelope.display[: conversations.MAX_DISPLAY_LENGTH]
     if trigger is not None and trigger.prompt:
         data["context"] = trigger.prompt
-    message = envelope.metadata.get("telegram_message_id")
-    is_edit = envelope.kind is EnvelopeKind.EDIT
     usual_priority = Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL
     return Push(
         to="",
@@ -280,11 +288,11 @@ def _build_push(
         source=source,
         sender=sender.name if sender is not None else None,
         content=envelope.content,
-        data={**data, **({"edited": True} if is_edit else {}), **fields.details},
+        data={**data, **({"edited": True} if envelope.replaces is not None else {}), **fields.details},
         priority=usual_priority if fields.priority is None else fields.priority,
         dedup_key=dedup_key,
         subject=fields.subject,
-        ref=fields.ref or (Ref("message", message) if is_edit and message else None),
+        ref=fields.ref or (Ref("message", envelope.replaces) if envelope.replaces is not None else None),
         route=Route(envelope.channel, envelope.session),
         # what a schedule says was written here, by its owner
         trust=Trust.MEMBER if sender is not None or is_schedule else Trust.EXTERNAL,

@@ -20,6 +20,7 @@ from gatepost.cli.current_agent import find_current_agent, find_session
 from gatepost.cli.gateway_or_store import build_signal_sink, check_gateway, end_due, find_gateway
 from gatepost.client import Client, LocalClient
 from gatepost.core.ports import Store
+from gatepost.core.signals import Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import GatepostError, Invalid
@@ -63,7 +64,7 @@ class StdioConnector:
         self._clients: dict[tuple[str, str | None], Client] = {}
         #: the name of an entity, by the URL of a gateway and what it was called
         self._names: dict[tuple[str, str], str] = {}
-        self._listeners: list[Callable[[str], None]] = []
+        self._listeners: list[Callable[[Topic], None]] = []
         self._watching: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
@@ -137,7 +138,7 @@ class StdioConnector:
         )
 
     @contextmanager
-    def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
+    def subscribe(self, listener: Callable[[Topic], None]) -> Iterator[None]:
         """While entered, call the listener whenever something may have changed."""
         self._listeners.append(listener)
         self._watching = self._watching or asyncio.create_task(self._watch(), name="mcp-watch")

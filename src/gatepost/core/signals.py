@@ -3,7 +3,8 @@ What processes tell each other after a commit: signals, frames of live streams, 
 
 A signal says that something in the store may have changed. It is a hint, never the truth: it may be lost, repeated or
 late, and its receiver reads the store. A frame shows something while it happens, such as the text of a reply that is
-being written; frames are not stored.
+being written; frames are not stored. A topic says what either is about; `transports/signal_bus.py` lists who listens to
+which topics.
 
 A position is a place in the order of all events: the transaction that stored an event, and its arrival. An arrival
 alone would be enough if arrivals became visible in their order. On PostgreSQL they do not (7 may commit after 8), so
@@ -13,7 +14,7 @@ These are named tuples, because a hook with nothing to do imports this module, a
 """
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from gatepost.errors import Invalid, quote_value
 
@@ -23,17 +24,66 @@ if TYPE_CHECKING:
 
 #: the cause of a signal by another program (`wakeup:{agent}` on Redis), which may have put something into a queue
 WAKEUP: Final = "wakeup"
-#: the cause of a signal for an agent with pending items; the janitor repeats it until nothing is pending
+#: the cause of a signal for an agent with pending items: each process repeats it, for itself, until none is pending
 JANITOR: Final = "janitor"
 
 _POSITION_PATTERN: Final = r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})"
 _MAX_NUMBER: Final = 2**63
 
 
+TopicKind = Literal[
+    "inbox",  # of an entity; `*` for those of all agents
+    "space",
+    "run",
+    "gate",
+    "decision",
+    "plan",
+    "trigger",
+    "work",  # a work item: TYPE:ID
+    "shared",  # entries of the shared inbox: CHANNEL:SESSION
+    "job",  # by its kind
+    "keys",  # any key, or the entity of a key
+    "agent",  # the cycles of an agent: frames only
+    "agents",  # those of all agents, all gates and decisions, all plans and triggers: streams only
+    "gates",
+    "fires",
+]
+
+
+class Topic(NamedTuple):
+    """
+    What a signal or a frame is about. Its text is `space:q4`; where signals leave the process, that of an inbox is the
+    name alone (`ann`, `*`), as other programs write it. A later version may send other kinds, to which nobody listens.
+    """
+
+    kind: TopicKind
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+    @property
+    def recipient(self) -> str:
+        """Return the text of the topic where signals leave the process."""
+        return self.name if self.kind == "inbox" and ":" not in self.name else str(self)
+
+    def includes(self, topic: "Topic") -> bool:
+        """Return True for the same topic; one without a name includes all of its kind."""
+        return self.kind == topic.kind and self.name in ("", topic.name)
+
+    @staticmethod
+    def parse(text: str) -> "Topic":
+        """Return the topic of either text."""
+        kind, colon, name = text.partition(":")
+        return Topic(cast("TopicKind", kind), name) if colon else Topic("inbox", text)
+
+
+EVERY_INBOX: Final = Topic("inbox", "*")
+KEYS: Final = Topic("keys")
+
+
 class Signal(NamedTuple):
-    #: the name of an entity, `*` for every agent, or the topic of something else: `space:ID`, `run:ID`, `gate:ID`,
-    #: `decision:ID`, `plan:ID`, `trigger:NAME`, `work:TYPE:ID`, `job:KIND`, `keys:` for a change of any key
-    recipient: str
+    topic: Topic
     #: why: the type of an event, or the verb that changed something
     cause: str
     #: the event, if there is one: transports that feed couriers carry all of it
@@ -45,8 +95,8 @@ class Signal(NamedTuple):
 class Frame(NamedTuple):
     """A part of a live stream."""
 
-    #: whose readers it is for: `space:ID`, `inbox:NAME` or `run:ID`
-    topic: str
+    #: whose readers it is for
+    topic: Topic
     #: the name of the event as readers see it, such as `agent.active`
     event: str
     data: "Json"

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from gatepost.core import address, similar_names
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import KEYS, Signal
 from gatepost.core.text import fold_text
-from gatepost.directory import entity_rows as entities, key
+from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind, Registered, Registering, Renamed, Retired
 from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
@@ -186,7 +186,7 @@ def retire(tx: Transaction, name: str) -> Entity:
     if not tx.execute("directory/entities/retire", number=entity.number, now=tx.now):
         raise Conflict(f"{entity.name!r} is retired already")
     tx.react(Retired(entity))
-    tx.after_commit(Signal(key.TOPIC, "retire"))
+    tx.after_commit(Signal(KEYS, "retire"))
     return show(tx, name)
 
 

@@ -18,9 +18,6 @@ from gatepost.errors import Invalid, quote_value
 
 KeyKind = Literal["admin", "agent", "trigger", "public", "page", "link"]
 
-#: the recipient of a signal that says that a key, or the entity of a key, has changed
-TOPIC: Final = "keys:"
-
 #: how a secret begins, by its kind; the others begin with `sk_`
 _SECRET_PREFIXES: Final[dict[KeyKind, str]] = {"public": "pk_", "page": "ck_", "link": "lk_"}
 #: `sk_` or another beginning, and eight characters, which lists show

@@ -8,7 +8,7 @@ import hmac
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import KEYS, Signal
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory, key as key_rules
 from gatepost.directory.entity import EntityKind
@@ -17,7 +17,6 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.stores.row_mapping import Mapper, get_columns
 
 #: the recipient of signals about keys: a key has changed, or an entity with a key has retired
-TOPIC: Final = key_rules.TOPIC
 _KEY: Final = Mapper(Key)
 
 
@@ -61,7 +60,7 @@ def create(
     )
     if row is None:
         raise Conflict(f"the key {key.prefix!r} is there already")
-    tx.after_commit(Signal(TOPIC, "key"))
+    tx.after_commit(Signal(KEYS, "key"))
     return key
 
 
@@ -97,7 +96,7 @@ def end(tx: Transaction, key: Key) -> bool:
     """Revoke a key; return False if it was revoked before."""
     if tx.execute("directory/keys/revoke", number=key.number, now=tx.now) != 1:
         return False
-    tx.after_commit(Signal(TOPIC, "key"))
+    tx.after_commit(Signal(KEYS, "key"))
     return True
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import condition_check, gate_actions as gates
@@ -26,6 +26,8 @@ log = structlog.get_logger("gatepost.gate_checks")
 
 #: gates that are checked at the same time
 _CONCURRENCY: Final = 8
+#: seconds to wait for another process that takes what is due
+_MIN_WAIT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,16 @@ class CommandOptions:
 async def check_gates(store: Store, options: CommandOptions) -> float | None:
     """Check the gates that are due, owner by owner; return the seconds until the next check, None if there is none."""
     timeout, last_owner = options.timeout + 30 * SECOND, ""
-    while due_gates := await store.run(
-        gates.take_due_checks, timeout=timeout, limit=_CONCURRENCY, after=last_owner, lane="gates"
-    ):
+    while (wait := await store.read(_find_wait)) == 0.0:
+        due_gates = await store.run(
+            gates.take_due_checks, timeout=timeout, limit=_CONCURRENCY, after=last_owner, lane="gates"
+        )
+        if not due_gates:
+            return _MIN_WAIT
         await asyncio.gather(*(_check_gate(store, options, gate) for gate in due_gates))
         owners = [gate.owner for gate in due_gates]
         last_owner = max([owner for owner in owners if owner <= last_owner] or owners)
-    return await store.read(_get_seconds_until_check)
+    return wait
 
 
 async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None:
@@ -94,11 +99,11 @@ async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
             return CheckFailed(f"a gate of the kind {kind.value} is not checked from outside")
 
 
-def is_wake_signal(signal: TransportMessage) -> bool:
+def is_wake_signal(signal: Signal) -> bool:
     """Return True if a signal says that there is a new gate."""
-    return isinstance(signal, Signal) and signal.recipient.startswith("gate:") and signal.cause == "opened"
+    return signal.cause == "opened"
 
 
-def _get_seconds_until_check(tx: Reader) -> float | None:
+def _find_wait(tx: Reader) -> float | None:
     due = gates.find_next_check(tx)
     return max(0.0, (due - tx.now) / SECOND) if due is not None else None

@@ -24,7 +24,7 @@ from gatepost.core import address, ids
 from gatepost.core.address import AllAgentsAddress, EntityAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -138,14 +138,9 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
     assert gate is not None
     if deadline != decision.deadline:
         tx.execute("gates/gates/set_deadline", number=gate.number, deadline=deadline)
-        tx.after_commit(Signal(f"gate:{gate.id}", "postponed", wakes=False))
-    tx.execute(
-        "gates/gates/extend_chain",
-        number=gate.number,
-        hops=chains.count_next_hops(tx, actor),
-        now=tx.now,
-        since=tx.now - CHAIN_PAUSE,
-    )
+        tx.after_commit(Signal(Topic("gate", gate.id), "postponed", wakes=False))
+    hops = chains.count_next_hops(tx, actor)
+    tx.execute("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
     tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)
@@ -273,7 +268,7 @@ def end(
     )
     if tx.limits.has_answer_command and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, outcome_push.data)
-    tx.after_commit(Signal(f"decision:{decision.id}", "answered", wakes=False))
+    tx.after_commit(Signal(Topic("decision", decision.id), "answered", wakes=False))
     return _read(tx, decision.id)
 
 
@@ -349,7 +344,7 @@ def _push_question(tx: Transaction, decision: Decision, asker: Entity, responden
         ref=decision.ref,
     )
     push.fan_out(tx, question_push, asker, respondents)
-    tx.after_commit(Signal(f"decision:{decision.id}", "asked", wakes=False))
+    tx.after_commit(Signal(Topic("decision", decision.id), "asked", wakes=False))
 
 
 def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from gatepost.core import address, ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_text
 from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -265,7 +265,7 @@ def create_gate(
         check_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
         now=gate.created_at,
     )
-    tx.after_commit(Signal(f"gate:{gate.id}", "opened", wakes=False))
+    tx.after_commit(Signal(Topic("gate", gate.id), "opened", wakes=False))
     return replace(gate, number=number)
 
 
@@ -299,7 +299,7 @@ def end(
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
             inbox_items.close_items(tx, [directory.find(tx, gate.awaits)], _build_notice_key(gate), actor=actor)
     tx.react(GateEnded(gate, ending, actor, hops))
-    tx.after_commit(Signal(f"gate:{gate.id}", "resolved", wakes=False))
+    tx.after_commit(Signal(Topic("gate", gate.id), "resolved", wakes=False))
     return _read(tx, gate)
 
 

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 
 from gatepost.core.ports import Store
-from gatepost.core.signals import Frame, TransportMessage
+from gatepost.core.signals import KEYS, Frame, TransportMessage
 from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
 from gatepost.directory.key import Key
 from gatepost.errors import Invalid, Refused, Unauthorized, Unavailable
@@ -73,7 +73,7 @@ class Authenticator:
 
     def on_signal(self, signal: TransportMessage) -> None:
         """Clear the cache when a key or an entity has changed."""
-        if not isinstance(signal, Frame) and signal.recipient == keys.TOPIC:
+        if not isinstance(signal, Frame) and signal.topic == KEYS:
             self._change_count += 1
             self._cache.clear()
 

@@ -89,8 +89,8 @@ class HookSocket:
 
     def on_signal(self, signal: TransportMessage) -> None:
         """Wake the chains that wait for this agent."""
-        if isinstance(signal, Signal):
-            for event in self._wake_events.get(signal.recipient, ()):
+        if isinstance(signal, Signal) and signal.topic.kind == "inbox":
+            for event in self._wake_events.get(signal.topic.name, ()):
                 event.set()
 
     @asynccontextmanager

@@ -35,7 +35,7 @@ from msgspec import UNSET
 
 from gatepost.channels.conversation import Conversation
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError
 from gatepost.gates import decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision_handlers import view_decision
@@ -49,31 +49,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("gatepost.live")
 
-ALL_AGENTS: Final = "agents:"
-ALL_GATES: Final = "gates:"
-ALL_FIRES: Final = "fires:"
+ALL_AGENTS: Final = Topic("agents")
+ALL_GATES: Final = Topic("gates")
+ALL_FIRES: Final = Topic("fires")
 GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
 #: gates and decisions that may wait for `GateFrames`; it drops more than that
 _QUEUE_LIMIT: Final = 1_000
 #: conversations that one agent is shown to think about
 _MAX_CONVERSATIONS: Final = 20
-_AGENT: Final = "agent:"
 _ACTIVE: Final = "agent.active"
 _INACTIVE: Final = "agent.inactive"
 
 
 def build_fire_frame(signal: Signal) -> Frame | None:
     """Return what a signal says of a plan or a trigger; None if it is about something else."""
-    noun, colon, name = signal.recipient.partition(":")
-    event = f"{noun}.{signal.cause}"
-    if colon and noun in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
+    kind, name = signal.topic
+    event = f"{kind}.{signal.cause}"
+    if kind in ("plan", "trigger") and event in EVENTS:  # a later version may signal more
         return build_frame(
-            ALL_FIRES, event, PlanChangeView(id=name) if noun == "plan" else TriggerChangeView(name=name)
+            ALL_FIRES, event, PlanChangeView(id=name) if kind == "plan" else TriggerChangeView(name=name)
         )
-    if signal.cause == EventType.PLAN and not colon:
+    if kind == "inbox" and signal.cause == EventType.PLAN:
         data = signal.event.data if signal.event is not None else None
         plan_id = data.get("planId") if isinstance(data, dict) else None
-        return build_frame(ALL_FIRES, "plan.fired", PlanChangeView(owner=signal.recipient, id=plan_id or UNSET))
+        return build_frame(ALL_FIRES, "plan.fired", PlanChangeView(owner=name, id=plan_id or UNSET))
     return None
 
 
@@ -83,16 +82,15 @@ class GateFrames:
 
     _store: Store
     _live_streams: "LiveStreams"
-    _queue: asyncio.Queue[tuple[str, str]] = field(default_factory=lambda: asyncio.Queue(_QUEUE_LIMIT))
+    _queue: asyncio.Queue[tuple[str, Topic]] = field(default_factory=lambda: asyncio.Queue(_QUEUE_LIMIT))
 
     def on_signal(self, signal: TransportMessage) -> None:
         """Queue the gate or decision that a signal is about, if there are readers."""
         if isinstance(signal, Frame):
             return
-        noun, _, id = signal.recipient.partition(":")
-        event = f"{noun}.{signal.cause}"
+        event = f"{signal.topic.kind}.{signal.cause}"
         if event in GATE_EVENTS and self._live_streams.readers and not self._queue.full():
-            self._queue.put_nowait((event, id))
+            self._queue.put_nowait((event, signal.topic))
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -107,16 +105,16 @@ class GateFrames:
 
     async def _send_frames(self) -> None:
         while True:
-            event, id = await self._queue.get()
+            event, (kind, id) = await self._queue.get()
             try:
-                names, view = await self._store.read(_READERS[event.partition(".")[0]], id)
+                names, view = await self._store.read(_read_gate if kind == "gate" else _read_decision, id)
             except GatepostError as error:
                 log.info("frame not sent", frame=event, id=id, reason=error.message)
                 continue
             except Exception as error:
                 log.exception("frame not sent", frame=event, id=id, error=repr(error))
                 continue
-            for topic in (*(f"inbox:{name}" for name in names), ALL_GATES):
+            for topic in (*(Topic("inbox", name) for name in names), ALL_GATES):
                 self._live_streams.on_signal(build_frame(topic, event, view))
 
 
@@ -130,9 +128,6 @@ def _read_decision(tx: Reader, id: str) -> tuple[Collection[str], View]:
     return decision.viewers, view_decision(tx, decision)
 
 
-_READERS: Final = {"gate": _read_gate, "decision": _read_decision}
-
-
 class ChatPresence:
     def __init__(self, live_streams: "LiveStreams") -> None:
         self._live_streams = live_streams
@@ -144,10 +139,9 @@ class ChatPresence:
     def on_signal(self, signal: TransportMessage) -> None:
         """Follow prompts and cycles; for `SignalBus.subscribe`."""
         match signal:
-            case Signal(recipient=recipient, event=event) if event is not None:
-                self._add_prompt(recipient, event)
-            case Frame(topic=topic, event=name, data=data) if topic.startswith(_AGENT) and name in (_ACTIVE, _INACTIVE):
-                agent = topic.removeprefix(_AGENT)
+            case Signal(topic=Topic(kind="inbox", name=agent), event=event) if event is not None:
+                self._add_prompt(agent, event)
+            case Frame(topic=Topic(kind="agent", name=agent), event=name, data=data) if name in (_ACTIVE, _INACTIVE):
                 self._send(_INACTIVE, data, self._shown.pop(agent, []))
                 if name == _ACTIVE and (conversations := self._waiting.pop(agent, [])):
                     self._shown[agent] = conversations
@@ -165,4 +159,4 @@ class ChatPresence:
     def _send(self, event: str, data: Any, conversations: list[Conversation]) -> None:
         for conversation in conversations:
             fields = {**data, "channel": conversation.channel, "sessionId": conversation.session}
-            self._live_streams.on_signal(Frame(f"inbox:{conversation.person}", event, fields))
+            self._live_streams.on_signal(Frame(Topic("inbox", conversation.person), event, fields))

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from gatepost.core.signals import Frame, TransportMessage
+from gatepost.core.signals import EVERY_INBOX, Frame, Topic, TransportMessage
 from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.errors import NotFound, Unauthorized
 from gatepost.gateway import browser_checks as browsers
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gatepost.mcp.server_port import Peer
 
 _INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
-_ANYTHING: Final = "*"
 
 
 class McpRoute:
@@ -40,13 +39,13 @@ class McpRoute:
         self._tasks: asyncio.TaskGroup | None = None
         self._app: McpApp | None = None
         self._lock = asyncio.Lock()
-        self._listeners: list[Callable[[str], None]] = []
+        self._listeners: list[Callable[[Topic], None]] = []
         self._end = asyncio.Event()
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """While entered, requests are answered, and listeners follow what is signalled."""
-        with self._state.signal_bus.subscribe(self._on_signal):
+        with self._state.signal_bus.subscribe(self._on_signal, "mcp"):
             self._state.live_streams.end_handlers.append(self._stop)
             async with asyncio.TaskGroup() as self._tasks:
                 try:
@@ -92,7 +91,7 @@ class McpRoute:
         if self._app is not None:
             self._app.stop()
         for listener in tuple(self._listeners):
-            listener(_ANYTHING)
+            listener(EVERY_INBOX)
 
     def _build_peer(self, exchange: HttpExchange, caller: Caller) -> "Peer":
         from gatepost.mcp.server_port import Peer
@@ -107,7 +106,7 @@ class McpRoute:
         return Peer(name=caller.name or ADMINISTRATOR, caller=caller, send=send, verify=verify)
 
     @contextmanager
-    def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
+    def subscribe(self, listener: Callable[[Topic], None]) -> Iterator[None]:
         """While entered, call the listener with the topic of each signal."""
         self._listeners.append(listener)
         try:
@@ -116,12 +115,9 @@ class McpRoute:
             self._listeners.remove(listener)
 
     def _on_signal(self, signal: TransportMessage) -> None:
-        if isinstance(signal, Frame) or not self._listeners:
-            return
-        recipient = signal.recipient
-        topic = recipient if ":" in recipient or recipient == _ANYTHING else f"inbox:{recipient}"
-        for listener in tuple(self._listeners):
-            listener(topic)
+        if not isinstance(signal, Frame):
+            for listener in tuple(self._listeners):
+                listener(signal.topic)
 
 
 def _import_app(subscribe: Any, version: str) -> "McpApp":

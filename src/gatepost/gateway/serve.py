@@ -97,7 +97,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
         )
         worker = await stack.enter_async_context(run_worker(deps, signal_bus, options))
         spool_relay = SpoolRelay(app.build_spool_writer(configuration))
-        stack.enter_context(signal_bus.subscribe(spool_relay.on_signal))
+        stack.enter_context(signal_bus.subscribe(spool_relay.on_signal, "spool relay"))
         await stack.enter_async_context(run_duties([spool_relay.duty]))
         if (intake_queue := app.build_intake_queue(configuration)) is not None:
             stack.push_async_callback(intake_queue.close)
@@ -105,7 +105,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
                 await intake_queue.open()
             queue_reader = QueueReader(intake_queue, store)
             reminders.append(queue_reader.duty.wake)
-            stack.enter_context(signal_bus.subscribe(queue_reader.on_signal))
+            stack.enter_context(signal_bus.subscribe(queue_reader.on_signal, "queue reader"))
             await stack.enter_async_context(run_duties([queue_reader.duty]))
         rules = TokenRules(
             secret=settings.auth.jwt_secret,
@@ -123,7 +123,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             version=version("gatepost"),
             open_model=deps.get_model,
             hosts=frozenset(settings.gateway.hosts),
-            telegram=channels.intake,
+            channels=channels,
             stream_limits=StreamLimits(settings.gateway.streams),
         )
         yield Gateway(state=state, worker=worker)
@@ -169,7 +169,7 @@ async def _apply_file_triggers(configuration: Configuration, store: Store) -> No
 
 
 async def _open_channels(configuration: Configuration, store: Store, stack: AsyncExitStack) -> Channels:
-    """Open what channels need: the API of Telegram, and the service that transcribes."""
+    """Open what channels need: those of bots and of packages, and the service that transcribes."""
     options = app.build_channel_options(configuration)
     if options.transcriber is not None:
         stack.push_async_callback(options.transcriber.close)
@@ -293,7 +293,7 @@ async def _open_hook_socket(
     """Answer hooks, on a store of their own, because they do not wait for it as long as others do."""
     with closing(app.build_store(configuration, signal_bus.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
         hook_socket = HookSocket(configuration.home, store, store_name, chain.list_user_handlers(log.warning), url=url)
-        with signal_bus.subscribe(hook_socket.on_signal):
+        with signal_bus.subscribe(hook_socket.on_signal, "hook socket"):
             async with hook_socket.open() as path:
                 yield path
 

@@ -28,14 +28,13 @@ from typing import Any, Final, assert_never
 
 import msgspec
 import structlog
-from starlette.types import Receive, Send
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.core.ports import Reader
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.gateway.http_exchange import HttpExchange, Receive, Send
 from gatepost.gateway.live_frames import ALL_GATES, GATE_EVENTS
 from gatepost.gateway.stream_event_models import StreamConnectedView, StreamEndedView
 from gatepost.gateway.stream_limits import send_in_time
@@ -72,7 +71,7 @@ class StreamPart:
     is_live: bool = False
 
     @property
-    def topic(self) -> str:
+    def topic(self) -> Topic:
         return self.source.topic
 
 
@@ -100,10 +99,9 @@ async def open_stream(
     )
 
 
-def _check_positions(tx: Reader, positions: Mapping[str, StreamPosition]) -> None:
+def _check_positions(tx: Reader, positions: Mapping[Topic, StreamPosition]) -> None:
     """Refuse a position that does not exist yet: a reader that waited there would miss everything before it."""
-    for topic, position in positions.items():
-        kind, _, name = topic.partition(":")
+    for (kind, name), position in positions.items():
         if kind == "inbox":
             inbox_feed.read_page(tx, name, position, 1)
         elif kind == "run":
@@ -126,12 +124,12 @@ class EventStream:
     state: GatewayState
     sources: Sequence[StreamSource]
     #: by topic: the last entry that was sent
-    positions: dict[str, StreamPosition]
-    live_topics: frozenset[str]
+    positions: dict[Topic, StreamPosition]
+    live_topics: frozenset[Topic]
     viewer: str | None
     is_combined: bool
     check_end: EndCheck | None
-    _queue: asyncio.Queue[tuple[str, StreamItem]] = field(default_factory=lambda: asyncio.Queue(1))
+    _queue: asyncio.Queue[tuple[Topic | None, StreamItem]] = field(default_factory=lambda: asyncio.Queue(1))
 
     async def run(self, exchange: HttpExchange, caller: Caller, authenticate: Callable[[], Awaitable[Caller]]) -> None:
         """Write the stream until it ends or the reader leaves; `authenticate` checks the credential again."""
@@ -175,7 +173,7 @@ class EventStream:
             change = self.state.live_streams.access_change
             end = _CREDENTIAL_ENDED if time.time() >= expires_at else await check_rights()
             if end is not None:
-                await self._queue.put(("", end))
+                await self._queue.put((None, end))
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(PING_INTERVAL, expires_at - time.time())):
@@ -185,7 +183,10 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         try:
             await send_in_time(
-                send, _format_frame("connected", StreamConnectedView(parts=sorted(self.positions)), self._format_id())
+                send,
+                _format_frame(
+                    "connected", StreamConnectedView(parts=sorted(map(str, self.positions))), self._format_id()
+                ),
             )
             while True:
                 try:
@@ -196,6 +197,7 @@ class EventStream:
                     continue
                 match item:
                     case StreamEntry():
+                        assert topic is not None
                         self.positions[topic] = item.position
                         await send_in_time(send, _format_frame(item.event, item.data, self._format_id()))
                     case Frame():
@@ -214,7 +216,7 @@ class EventStream:
         except TimeoutError:
             log.info("a reader took nothing and was dropped", parts=len(self.sources))
 
-    def _is_repeated(self, topic: str, frame: Frame) -> bool:
+    def _is_repeated(self, topic: Topic | None, frame: Frame) -> bool:
         """Return True for a frame about a gate of one entity, if the stream has those of all gates."""
         return ALL_GATES in self.live_topics and topic != ALL_GATES and frame.event in GATE_EVENTS
 
@@ -222,7 +224,9 @@ class EventStream:
         if not self.is_combined:
             [position] = self.positions.values()
             return str(position)
-        stored = sorted((topic, str(value)) for topic, value in self.positions.items() if topic not in self.live_topics)
+        stored = sorted(
+            (str(topic), str(value)) for topic, value in self.positions.items() if topic not in self.live_topics
+        )
         text = msgspec.json.encode(dict(stored))
         return base64.urlsafe_b64encode(text).decode()
 
@@ -237,7 +241,7 @@ def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:
     return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
 
 
-def _parse_cursor(text: str, topics: Sequence[str], *, is_combined: bool) -> dict[str, StreamPosition]:
+def _parse_cursor(text: str, topics: Sequence[Topic], *, is_combined: bool) -> dict[Topic, StreamPosition]:
     """Return the position in each of these topics; a topic that the stream did not have then is not in the answer."""
     if not is_combined:
         [topic] = topics
@@ -246,16 +250,17 @@ def _parse_cursor(text: str, topics: Sequence[str], *, is_combined: bool) -> dic
     return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
 
 
-def decode_combined_cursor(text: str) -> Mapping[str, str]:
+def decode_combined_cursor(text: str) -> Mapping[Topic, str]:
     """Return the positions of a combined stream by the topics that it had."""
     try:
-        return msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
+        values = msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
         raise _build_cursor_error(text) from None
+    return {Topic.parse(topic): value for topic, value in values.items()}
 
 
-def _parse_position(topic: str, text: str) -> StreamPosition:
-    if topic.startswith("inbox:"):
+def _parse_position(topic: Topic, text: str) -> StreamPosition:
+    if topic.kind == "inbox":
         return Position.parse(text)
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise _build_cursor_error(text)

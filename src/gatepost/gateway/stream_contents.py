@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.api import TOPIC, SharedEntryView, WatchSharedInbox
+from gatepost.channels.shared_inbox.api import SharedEntryView, WatchSharedInbox
 from gatepost.core.ports import Reader
+from gatepost.core.signals import Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, ALL_GATES
@@ -84,7 +85,7 @@ async def watch_all(state: GatewayState, request: WatchAll, caller: Caller) -> E
 
 @WatchAgent.gateway_handler
 async def watch_agent(state: GatewayState, request: WatchAgent, caller: Caller) -> EventStream:
-    parts = [_build_live_part(f"agent:{request.name}")]
+    parts = [_build_live_part(Topic("agent", request.name))]
     return await _watch_entity(state, request.name, caller.entity, request.after, parts)
 
 
@@ -123,7 +124,7 @@ def _find_starts(tx: Reader, name: str | None, after: str | None) -> tuple[dict[
     starts: dict[str, int] = {}
     for space in _find_spaces(tx, name):
         starts[space.id] = space.last_seq
-        if old_topics is not None and f"space:{space.id}" not in old_topics:
+        if old_topics is not None and Topic("space", space.id) not in old_topics:
             starts[space.id] = spaces.find_first_seq(tx, space.id, name) - 1 if name is not None else 0
     return starts, inbox_feed.read_end(tx)
 
@@ -148,7 +149,7 @@ def _build_space_part(state: GatewayState, id: str, start: int) -> StreamPart:
         entries = [_build_entry(message.seq, "space.message", MessageView.of(message)) for message in messages]
         return StreamPage(entries, messages[-1].seq if messages else after, audience)
 
-    return StreamPart(StreamSource(f"space:{id}", read_page), start)
+    return StreamPart(StreamSource(Topic("space", id), read_page), start)
 
 
 def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position) -> StreamPart:
@@ -157,7 +158,7 @@ def _build_inbox_part(state: GatewayState, name: str, start: inbox_feed.Position
         entries = [_build_entry(position, "inbox.item", ItemView.of(item)) for item, position in page.entries]
         return StreamPage(entries, page.position, has_hidden_entries=page.has_delayed_items)
 
-    return StreamPart(StreamSource(f"inbox:{name}", read_page), start)
+    return StreamPart(StreamSource(Topic("inbox", name), read_page), start)
 
 
 def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: str | None, start: int) -> StreamPart:
@@ -170,10 +171,10 @@ def _build_shared_part(state: GatewayState, request: WatchSharedInbox, viewer: s
         views = [_build_entry(entry.position, "shared.entry", SharedEntryView.of(entry)) for entry in entries]
         return StreamPage(views, entries[-1].position if entries else after)
 
-    return StreamPart(StreamSource(f"{TOPIC}{json.dumps(list(filters.values()))}", read_page), start)
+    return StreamPart(StreamSource(Topic("shared", json.dumps(list(filters.values()))), read_page), start)
 
 
-def _build_live_part(topic: str) -> StreamPart:
+def _build_live_part(topic: Topic) -> StreamPart:
     """Frames alone."""
 
     async def read_page(after: StreamPosition) -> StreamPage:
@@ -194,7 +195,7 @@ def _build_run_part(state: GatewayState, id: str) -> StreamPart:
         new_entries = [entry for entry in entries if entry.position > after]
         return StreamPage(new_entries, new_entries[-1].position if new_entries else after)
 
-    return StreamPart(StreamSource(f"run:{id}", read_page), 0)
+    return StreamPart(StreamSource(Topic("run", id), read_page), 0)
 
 
 def _read_run(tx: Reader, id: str) -> tuple[Run, list[Step]]:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from gatepost.channels.shared_inbox.api import SharedEntryView
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.gates.decision_api import DecisionView
 from gatepost.gates.gate_api import GateView
 from gatepost.inbox.event_api import ItemView
@@ -101,7 +101,7 @@ CONTROL_EVENTS: Final[Mapping[str, tuple[type[View], ...]]] = {
 }
 
 
-def build_frame(topic: str, event: str, data: View) -> Frame:
+def build_frame(topic: Topic, event: str, data: View) -> Frame:
     """Return a frame of a live stream."""
     return operation.build_frame(EVENTS, topic, event, data)
 

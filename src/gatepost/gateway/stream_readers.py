@@ -36,9 +36,7 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.channels.shared_inbox import api as shared_entry
-from gatepost.core.signals import Frame, TransportMessage
-from gatepost.directory import key
+from gatepost.core.signals import EVERY_INBOX, KEYS, Frame, Signal, Topic, TopicKind, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_fire_frame
 from gatepost.gateway.stream_limits import Backlog
@@ -51,7 +49,6 @@ _RETRY: Final = 1.0
 _RECHECK_DELAY: Final = 0.02
 #: causes of signals that change who is a member of a space
 _MEMBERSHIP_CAUSES: Final = ("create", "join", "leave")
-_AGENT: Final = "agent:"
 
 #: comparable: a later position is greater
 StreamPosition = Any
@@ -101,7 +98,7 @@ class StreamPage:
 class StreamSource:
     """A topic, and how to read its stored entries after a position."""
 
-    topic: str
+    topic: Topic
     read_page: Callable[[StreamPosition], Awaitable[StreamPage]]
 
 
@@ -191,7 +188,7 @@ class _Tail:
 
 class LiveStreams:
     def __init__(self) -> None:
-        self._tails: dict[str, _Tail] = {}
+        self._tails: dict[Topic, _Tail] = {}
         self._access_change = asyncio.Event()
         self._stream_end: StreamEnd | None = None
         #: called when the gateway stops
@@ -206,16 +203,13 @@ class LiveStreams:
         match signal:
             case Frame(topic=topic):
                 self._deliver(topic, signal)
-                if topic.startswith(_AGENT):
+                if topic.kind == "agent":
                     self._deliver(ALL_AGENTS, signal)
-            case _ if signal.recipient == key.TOPIC:
+            case Signal(topic=topic) if topic == KEYS:
                 self._announce_access_change()
-            case _ if signal.recipient == "*":
-                self.wake("inbox:")
-            case _ if signal.recipient.startswith(shared_entry.TOPIC):
-                self.wake(shared_entry.TOPIC)  # each tail has a filter of its own
-            case _:
-                topic = signal.recipient if ":" in signal.recipient else f"inbox:{signal.recipient}"
+            case Signal(topic=topic) if topic == EVERY_INBOX or topic.kind == "shared":
+                self.wake(topic.kind)  # each tail of the shared inbox has a filter of its own
+            case Signal(topic=topic):
                 if topic in self._tails:
                     self._tails[topic].wake_event.set()
                 if ALL_FIRES in self._tails and (frame := build_fire_frame(signal)) is not None:
@@ -223,7 +217,7 @@ class LiveStreams:
                 if signal.cause in _MEMBERSHIP_CAUSES:
                     self._announce_access_change()
 
-    def _deliver(self, topic: str, frame: Frame) -> None:
+    def _deliver(self, topic: Topic, frame: Frame) -> None:
         for reader in self._tails[topic].readers if topic in self._tails else ():
             reader.deliver(frame)
 
@@ -236,10 +230,10 @@ class LiveStreams:
         """An event that is set when access rights may have changed: a key, an entity, a membership."""
         return self._access_change
 
-    def wake(self, prefix: str = "") -> None:
-        """Wake the tails whose topic begins with `prefix`: a signal may have been lost."""
+    def wake(self, kind: TopicKind | None = None) -> None:
+        """Wake the tails whose topics are of a kind, or all of them: a signal may have been lost."""
         for topic, tail in self._tails.items():
-            if topic.startswith(prefix):
+            if kind in (None, topic.kind):
                 tail.wake_event.set()
 
     async def read(

@@ -8,14 +8,13 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import unquote
 
 import structlog
-from starlette.types import Receive, Scope, Send
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
 from gatepost.gateway import health_checks, sign_in_route, stream_contents, webhook_routes  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, encode
+from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive, Scope, Send, encode
 from gatepost.gateway.live_frames import ChatPresence, GateFrames
 from gatepost.gateway.mcp_route import McpRoute
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi
@@ -110,9 +109,15 @@ class GatewayApp:
         """While entered, streams and credentials follow what is signalled."""
         bus, frames = self.state.signal_bus, GateFrames(self.state.store, self.state.live_streams)
         presence = ChatPresence(self.state.live_streams)
-        with bus.subscribe(self.state.live_streams.on_signal), bus.subscribe(self.state.authenticator.on_signal):
+        with (
+            bus.subscribe(self.state.live_streams.on_signal, "streams"),
+            bus.subscribe(self.state.authenticator.on_signal, "authenticator"),
+        ):
             async with frames.run(), self._mcp_route.run():
-                with bus.subscribe(frames.on_signal), bus.subscribe(presence.on_signal):
+                with (
+                    bus.subscribe(frames.on_signal, "gate frames"),
+                    bus.subscribe(presence.on_signal, "chat presence"),
+                ):
                     yield
         await self.state.live_streams.close()
 

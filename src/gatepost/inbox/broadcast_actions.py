@@ -10,7 +10,7 @@ numbers of broadcasts become visible in their order.
 from msgspec.structs import replace
 
 from gatepost.core.ports import Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import EVERY_INBOX, Signal
 from gatepost.core.times import DAY, Instant
 from gatepost.directory.entity import Entity, EntityKind, Registered, Registering
 from gatepost.errors import LimitReached
@@ -41,7 +41,7 @@ def store(tx: Transaction, event: Event, item: NewItem, sender: Entity | None, d
     columns = dict(zip(ITEM_COLUMNS.split(), item, strict=True)) | {"dedup_key": key}
     del columns["recipient"]
     tx.execute("inbox/broadcasts/insert", number=number, sender=sender_number, **columns)
-    tx.after_commit(Signal("*", event.type, event, event.wakes))
+    tx.after_commit(Signal(EVERY_INBOX, event.type, event, event.wakes))
     return PushResult(event.id, broadcast=number)
 
 

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import CLOCK_TOLERANCE, MAX_DURATION, Duration, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
@@ -299,7 +299,7 @@ def release(
     claim = _end_claim(tx, id, owner, fence, "released", recipient)
     count = fail_items(tx, claim, failed_events) if failed_events else 0
     count += items.release(tx, claim.number)
-    tx.after_commit(Signal(claim.recipient, "release"))
+    tx.after_commit(Signal(Topic("inbox", claim.recipient), "release"))
     return count
 
 

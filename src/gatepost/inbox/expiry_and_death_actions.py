@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.core.ports import Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.inbox import claim_rows as claims, item_rows as items
 from gatepost.inbox.claim import EndedClaim
 
@@ -19,7 +19,7 @@ def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     lapsed_claims = claims.lapse_claims(tx, None, limit)
     for number, recipient in lapsed_claims:
         items.release(tx, number)
-        tx.after_commit(Signal(recipient, "lapse"))
+        tx.after_commit(Signal(Topic("inbox", recipient), "lapse"))
     return len(lapsed_claims)
 
 

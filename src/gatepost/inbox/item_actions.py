@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import count_bytes
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -119,7 +119,7 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
                 if items.change_state(tx, number, item, ItemState.PENDING):
                     new_event = replace(item.event, expires_at=None)
                     replayed_items.append(Item(event=new_event, recipient=item.recipient, seen_at=item.seen_at))
-                    tx.after_commit(Signal(item.recipient, "replay", new_event))
+                    tx.after_commit(Signal(Topic("inbox", item.recipient), "replay", new_event))
             case ItemState.DELIVERED:
                 recipient = recipients[item.recipient]
                 hops = 0 if is_new_chain else max(item.event.hops, chains.count_next_hops(tx, recipient))

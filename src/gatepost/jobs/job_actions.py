@@ -13,7 +13,7 @@ from typing import Final
 
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError
@@ -30,7 +30,7 @@ def add(tx: Transaction, kind: str, payload: Json) -> str:
     """Write a job that is due now, and return its id."""
     id = tx.new_id("err")
     tx.execute("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=tx.now)
-    tx.after_commit(Signal(f"job:{kind}", "job"))
+    tx.after_commit(Signal(Topic("job", kind), "job"))
     return id
 
 

@@ -3,7 +3,8 @@ Run the jobs that verbs have written to the store, at least once.
 
 Each kind of job has a handler. A handler that returns has done the job; one that raises has not, and the job is tried
 again later (`RetryLater` names when). The jobs of a round run at the same time. A job that does not finish within its
-hold goes to the next runner, so a handler must finish well within the hold or be safe to run twice.
+hold goes to the next runner, so a handler must finish well within the hold or be safe to run twice. A new job wakes the
+duty that has its handler, and no other; a round begins with a read, and writes only if a job is due.
 
 A runner may name a shorter hold, which is renewed while its handlers run. Then the jobs of a process that was killed
 are free soon, and a handler may take as long as it needs.
@@ -12,13 +13,18 @@ are free soon, and a handler may take as long as it needs.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Final
 
 from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, GatepostError
 from gatepost.jobs import job_actions as jobs
-from gatepost.jobs.periodic_duty_background import open_task_group
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group
 from gatepost.jobs.retry_policy import Job
+
+#: seconds to wait for another runner that takes what is due
+_MIN_WAIT: Final = 0.1
 
 JobHandler = Callable[[Job], Awaitable[None]]
 
@@ -35,6 +41,28 @@ class RetryLater(Exception):
         self.is_outage = is_outage
 
 
+def build_job_duty(
+    name: str,
+    store: Store,
+    handlers: Mapping[str, JobHandler],
+    holder: str,
+    *,
+    interval: float,
+    hold: Duration | None = None,
+    is_leased: bool = False,
+) -> Duty:
+    """Return the duty that runs the jobs of these handlers; if it is leased, in one process at a time."""
+    return Duty(
+        name,
+        partial(run_due_jobs, store, handlers, holder, hold=hold),
+        interval=interval,
+        should_wake=lambda signal: signal.topic.name in handlers,
+        store=store if is_leased else None,
+        holder=holder,
+        find_wait=partial(_find_wait, kinds=list(handlers)),
+    )
+
+
 async def run_due_jobs(
     store: Store, handlers: Mapping[str, JobHandler], holder: str, *, hold: Duration | None = None
 ) -> float | None:
@@ -42,12 +70,15 @@ async def run_due_jobs(
     Run the jobs that are due; return the seconds until the next job is due, None if there is none. A `hold` is renewed
     while the jobs run.
     """
-    options = {} if hold is None else {"hold": hold}
-    while due_jobs := await store.run(jobs.take, list(handlers), holder, **options, lane="jobs"):
+    kinds, options = list(handlers), {} if hold is None else {"hold": hold}
+    while (wait := await store.read(_find_wait, kinds)) == 0.0:
+        due_jobs = await store.run(jobs.take, kinds, holder, **options, lane="jobs")
+        if not due_jobs:
+            return _MIN_WAIT
         async with _renew_holds(store, due_jobs, holder, hold), asyncio.TaskGroup() as group:
             for job in due_jobs:
                 group.create_task(_run_job(store, handlers[job.kind], job, holder))
-    return await store.read(_get_seconds_until_due, list(handlers))
+    return wait
 
 
 @asynccontextmanager
@@ -82,6 +113,6 @@ async def _run_job(store: Store, handler: JobHandler, job: Job, holder: str) -> 
             await store.run(jobs.complete, job.id, holder, lane="jobs")
 
 
-def _get_seconds_until_due(tx: Reader, kinds: list[str]) -> float | None:
+def _find_wait(tx: Reader, kinds: list[str]) -> float | None:
     due = jobs.find_next_due(tx, kinds)
     return max(0.0, (due - tx.now) / SECOND) if due is not None else None

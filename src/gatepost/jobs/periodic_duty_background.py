@@ -5,9 +5,9 @@ A round does the work that is due and may return the seconds until the next roun
 long, or its interval with some jitter, so that processes that started together do not run in step; `wake` ends the wait
 early. A round that fails is logged and tried again after a growing delay; other duties go on.
 
-A duty with a leader lease runs in one process at a time: before each round it takes the lease of its name, and a
-process that does not get it waits. The lease only saves work. Every round must be correct without it, because a leader
-that was suspended past its deadline still finishes its round.
+A duty with a leader lease runs in one process at a time: before each round it reads whether work is due, takes the
+lease of its name if so, and waits if it does not get it. An idle process writes nothing. The lease only saves work.
+Every round must be correct without it, because a leader that was suspended past its deadline still finishes its round.
 
 Stopping is graceful: the current round is finished, and the lease is given back.
 """
@@ -21,9 +21,9 @@ from typing import Final
 import structlog
 
 from gatepost.core.backoff import Backoff, apply_jitter
-from gatepost.core.ports import Store
+from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.core.times import SECOND
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease
@@ -47,13 +47,15 @@ class Duty:
         round: Round,
         *,
         interval: float,
-        should_wake: Callable[[TransportMessage], bool] = lambda _: False,
+        should_wake: Callable[[Signal], bool] = lambda _: True,
         store: Store | None = None,
         holder: str = "",
+        find_wait: Callable[[Reader], float | None] = lambda _: 0.0,
     ) -> None:
         """
-        `should_wake` says whether a signal starts the next round now. With a `store` and a `holder` (this process), the
-        duty needs the leader lease.
+        `should_wake` says whether a signal that the duty listens to starts the next round now. With a `store` and a
+        `holder` (this process), the duty needs the leader lease, but only when work is due: `find_wait` reads in how
+        many seconds that is, None if no work is known.
         """
         self.name = name
         self._round = round
@@ -62,11 +64,12 @@ class Duty:
         self._should_wake = should_wake
         self._store = store
         self._holder = holder
+        self._find_wait = find_wait
         self._lease: Lease | None = None
         self._wake_event = asyncio.Event()
         self._is_stopping = False
         self._failures = 0
-        #: rounds that succeeded
+        #: rounds that succeeded, those included that found nothing due
         self.rounds = 0
 
     def wake(self) -> None:
@@ -74,7 +77,7 @@ class Duty:
         self._wake_event.set()
 
     def on_signal(self, signal: TransportMessage) -> None:
-        if self._should_wake(signal):
+        if isinstance(signal, Signal) and self._should_wake(signal):
             self._wake_event.set()
 
     def stop(self) -> None:
@@ -94,11 +97,13 @@ class Duty:
                 await self._store.run(leases.release, self._lease)
 
     async def _run_round(self) -> float:
-        """Run a round, unless another process has the lease; return the seconds to wait after it."""
+        """Run a round if work is due, unless another process has the lease; return the seconds to wait after it."""
         try:
-            if not await self._acquire_lease():
-                return _add_jitter(self._interval)
-            delay = await self._round()
+            delay = await self._store.read(self._find_wait) if self._store is not None else 0.0
+            if delay == 0.0:
+                if not await self._acquire_lease():
+                    return _add_jitter(self._interval)
+                delay = await self._round()
         except GatepostError as error:
             return self._record_failure(error.message, is_expected=isinstance(error, Unavailable))
         except Exception as error:  # noqa: BLE001 (a duty survives every failure of a round)
@@ -111,7 +116,7 @@ class Duty:
         if self._store is None:
             return True
         length = int(max(10.0, 3 * self._interval) * SECOND)
-        self._lease = await self._store.run(leases.take, f"duty:{self.name}", self._holder, length)
+        self._lease = await take_lease(self._store, f"duty:{self.name}", self._holder, length)
         return self._lease is not None
 
     def _record_failure(self, reason: str, *, is_expected: bool) -> float:
@@ -120,9 +125,11 @@ class Duty:
         return self._backoff.delay(self._failures, _RANDOM.random())
 
 
-def is_about(topic: str, signal: TransportMessage) -> bool:
-    """Return True if a signal is about a topic, such as `plan`: its recipient is `plan:ID`."""
-    return isinstance(signal, Signal) and signal.recipient.startswith(f"{topic}:")
+async def take_lease(store: Store, name: str, holder: str, length: Duration) -> Lease | None:
+    """Take or renew a lease; write nothing while another holder has it."""
+    if await store.read(leases.is_held_by_another, name, holder, length):
+        return None
+    return await store.run(leases.take, name, holder, length)
 
 
 @asynccontextmanager

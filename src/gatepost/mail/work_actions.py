@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import format_rfc3339
 from gatepost.directory import entity_actions as directory
@@ -166,7 +166,7 @@ def post_event(
     )
     work_items.set_status(tx, item.number, event)
     for name in {item.id, item.topic or item.id}:
-        tx.after_commit(Signal(f"work:{item.type}:{name}", event, wakes=False))
+        tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), event, wakes=False))
     rule = find_rule(build_rules(tx.limits.work_notify), data.type)
     result = _notify(tx, data, rule, item, author) if rule is not None else None
     return _record(tx, data, item, author, rule.to if rule is not None else (), result, ledger_key, kind="events")

@@ -27,6 +27,7 @@ from mcp.server.session import ServerSession
 from mcp.types import Notification, NotificationParams
 from pydantic import BaseModel, Field
 
+from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError
 from gatepost.gates.decision import DecisionStatus
 from gatepost.gates.decision_api import AskDecision, DecisionView, OptionSpec, ShowDecision, WithdrawDecision
@@ -116,7 +117,7 @@ class Channel:
                 await _send(context.session, _build_nudge(new_items, len(items)))
             return False
 
-        await self._follow(context, "inbox:", look)
+        await self._follow(context, Topic("inbox"), look)
 
     async def _on_prompt(self, context: Context, params: PromptParams) -> None:
         assert self.tasks is not None
@@ -137,7 +138,7 @@ class Channel:
             return decision.status is not DecisionStatus.PENDING
 
         try:
-            await self._follow(context, f"decision:{decision.id}", look)
+            await self._follow(context, Topic("decision", decision.id), look)
             if (behavior := _get_behavior(decision)) is not None:
                 verdict = VerdictParams(request_id=params.request_id, behavior=behavior)
                 await _send(context.session, PermissionVerdict(params=verdict))
@@ -146,12 +147,12 @@ class Channel:
                 with anyio.CancelScope(shield=True), suppress(GatepostError):
                     await peer.send(WithdrawDecision(id=decision.id, reason="the session has ended"))
 
-    async def _follow(self, context: Context, topic: str, look: Callable[[Peer], Awaitable[bool]]) -> None:
-        """Look now, and whenever something that begins with a topic may have changed, until `look` returns True."""
+    async def _follow(self, context: Context, topic: Topic, look: Callable[[Peer], Awaitable[bool]]) -> None:
+        """Look now, and whenever something of a topic may have changed, until `look` returns True."""
         changed = anyio.Event()
 
-        def listen(changed_topic: str) -> None:
-            if changed_topic == ANYTHING or changed_topic.startswith(topic):
+        def listen(changed_topic: Topic) -> None:
+            if changed_topic == ANYTHING or topic.includes(changed_topic):
                 changed.set()
 
         with self._host.subscribe(listen):

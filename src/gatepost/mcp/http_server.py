@@ -23,6 +23,7 @@ from mcp.types import CancelledNotification, RequestId
 from starlette.requests import Request as HttpRequest
 from starlette.types import Message, Receive, Scope, Send
 
+from gatepost.core.signals import Topic
 from gatepost.mcp.server import McpServer
 from gatepost.mcp.server_port import BatchDelivery, Context, Peer
 from gatepost.operations.access import Caller
@@ -32,7 +33,7 @@ _SCOPE_KEY: Final = "gatepost.exchange"
 _END_LENGTH: Final = 4
 _CANCELLED: Final = b'"notifications/cancelled"'
 
-Subscribe = Callable[[Callable[[str], None]], AbstractContextManager[None]]
+Subscribe = Callable[[Callable[[Topic], None]], AbstractContextManager[None]]
 
 
 class _Exchange:

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from mcp import MCPError, types
 
+from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.gates.decision_api import ListDecisions, ShowDecision
 from gatepost.inbox.item_api import PeekInbox, ShowAccount
@@ -148,10 +149,10 @@ async def read_version(peer: Peer, uri: str) -> bytes:
     return _encode(answers)
 
 
-def get_topic(uri: str) -> str:
+def get_topic(uri: str) -> Topic:
     """Return the topic of the signals that a resource may have changed."""
     kind, parameters = _find_kind(uri)
-    return ":".join((kind.scheme, *parameters))
+    return Topic.parse(":".join((kind.scheme, *parameters)))
 
 
 async def send_checked(peer: Peer, request: Request[Any]) -> Any:

@@ -14,6 +14,7 @@ import anyio
 import structlog
 from mcp.server.context import ServerRequestContext
 
+from gatepost.core.signals import EVERY_INBOX, Topic
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.inbox.item_api import AckClaim, BatchView, ReleaseClaim
 from gatepost.operations.access import Caller
@@ -23,8 +24,8 @@ R = TypeVar("R")
 
 log = structlog.get_logger("gatepost.mcp")
 
-#: what a listener gets if anything at all may have changed
-ANYTHING: Final = "*"
+#: what a listener gets if anything at all may have changed, and after a broadcast
+ANYTHING: Final = EVERY_INBOX
 
 #: seconds before a claim that could not be ended is tried again
 _RETRY_DELAYS: Final = (0.1, 1.0)
@@ -100,6 +101,6 @@ class Host(Protocol):
         """End the delivery as soon as the answer to this request was written, or cannot be written any more."""
         ...
 
-    def subscribe(self, listener: Callable[[str], None]) -> AbstractContextManager[None]:
-        """While entered, call the listener with what may have changed: `inbox:NAME`, `space:ID`, ... or ANYTHING."""
+    def subscribe(self, listener: Callable[[Topic], None]) -> AbstractContextManager[None]:
+        """While entered, call the listener with what may have changed, or ANYTHING."""
         ...

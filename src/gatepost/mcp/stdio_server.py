@@ -26,6 +26,7 @@ from mcp import types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from gatepost.core.signals import Topic
 from gatepost.mcp.claude_channel import Channel
 from gatepost.mcp.server import McpServer
 from gatepost.mcp.server_port import BatchDelivery, Context, Peer
@@ -41,7 +42,7 @@ class Connector(Protocol):
         """Return who the caller is now."""
         ...
 
-    def subscribe(self, listener: Callable[[str], None]) -> AbstractContextManager[None]: ...
+    def subscribe(self, listener: Callable[[Topic], None]) -> AbstractContextManager[None]: ...
 
 
 class StdioHost:

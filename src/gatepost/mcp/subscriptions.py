@@ -21,6 +21,7 @@ import structlog
 from mcp import MCPError, types
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.mcp.resources import build_refusal, get_topic, read_version
 from gatepost.mcp.server_port import ANYTHING, Context, Host, Peer
@@ -156,11 +157,11 @@ class Watch:
     def __init__(self, host: Host, uris: Sequence[str]) -> None:
         self._host = host
         self._uris = uris
-        self._topics: set[str] = set()
+        self._topics: set[Topic] = set()
         self._versions: dict[str, bytes] = {}
         self._changed = anyio.Event()
 
-    def on_change(self, topic: str) -> None:
+    def on_change(self, topic: Topic) -> None:
         if topic == ANYTHING or topic in self._topics or not self._topics:
             self._changed.set()
 

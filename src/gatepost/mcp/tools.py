@@ -22,6 +22,7 @@ from mcp import MCPError, types
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError, quote_value
 from gatepost.gates.decision_api import AskDecision, DecisionAnswerView, DecisionView
 from gatepost.gates.gate_api import GateView
@@ -94,7 +95,9 @@ class Tools:
                 return await peer.send(replace(request, session=peer.session))
             case _ if seconds:
                 noun = spec.operation.tag.removesuffix("s")
-                return await self._wait(lambda: peer.send(request), lambda page: bool(page.items), seconds, f"{noun}:")
+                return await self._wait(
+                    lambda: peer.send(request), lambda page: bool(page.items), seconds, Topic.parse(f"{noun}:")
+                )
             case _:
                 return await peer.send(request)
 
@@ -106,7 +109,7 @@ class Tools:
                 return await peer.send(claim)
             raise AssertionError("nothing cancels what is shielded")
 
-        batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, f"inbox:{request.name}")
+        batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, Topic("inbox", request.name))
         delivery = BatchDelivery(peer, batch)
         try:
             await anyio.lowlevel.checkpoint()  # was it cancelled meanwhile?
@@ -117,16 +120,16 @@ class Tools:
         return batch
 
     async def _wait(
-        self, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: str
+        self, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: Topic
     ) -> T:
-        """Ask until the answer is over, or the time is, and return the last answer. `topic` begins what it is about."""
+        """Ask until the answer is over, or the time is, and return the last answer. It changes with a topic."""
         if not seconds:
             return await ask()
         end = anyio.current_time() + seconds
         changed = anyio.Event()
 
-        def listen(changed_topic: str) -> None:
-            if changed_topic == ANYTHING or changed_topic.startswith(topic):
+        def listen(changed_topic: Topic) -> None:
+            if changed_topic == ANYTHING or topic.includes(changed_topic):
                 changed.set()
 
         with self._host.subscribe(listen):

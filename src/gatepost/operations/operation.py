@@ -30,7 +30,7 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, data
 
 import msgspec
 
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations import discovery
 from gatepost.operations.access import Access, Caller
@@ -216,6 +216,8 @@ class Operation:
     lane: str = ""
     example: Mapping[str, Any] | None = None
     needs_gateway: bool = False
+    #: True if it reads by doing what it is about, in a transaction that is rolled back
+    is_dry_run: bool = False
     max_body: int = MAX_BODY
     #: True if a request without a body is refused, even if none of its fields is required
     requires_body: bool = False
@@ -361,7 +363,7 @@ def list_operations() -> Sequence[Operation]:
 EventTable = Mapping[str, tuple[type[View], ...]]
 
 
-def build_frame(table: EventTable, topic: str, event: str, data: View) -> Frame:
+def build_frame(table: EventTable, topic: Topic, event: str, data: View) -> Frame:
     """Return a frame of a live stream: an event that only readers of that moment see."""
     check_event(table, event, data)
     return Frame(topic, event, msgspec.to_builtins(data))

@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
@@ -75,7 +75,7 @@ def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | No
     """
     hops = chains.count_next_hops(tx, directory.find_live(tx, by)) if by is not None else 0
     plan = _create(tx, owner, spec, hops) if spec.id is None else _update(tx, owner, spec.id, spec, hops)
-    tx.after_commit(Signal(f"plan:{plan.id}", "set", wakes=False))
+    tx.after_commit(Signal(Topic("plan", plan.id), "set", wakes=False))
     return plan
 
 
@@ -148,7 +148,7 @@ def continue_plans(tx: Transaction, event: GateEnded) -> None:
     due_plans = [_apply_hops(replace(plan, next_at=tx.now), hops, tx.now) for plan in reset_plans]
     if event.ending is Ending.RESOLVED:
         _save_fired(tx, due_plans)
-        tx.after_commit(Signal(f"plan:{waiting_plans[0].id}", "set", wakes=False))
+        tx.after_commit(Signal(Topic("plan", waiting_plans[0].id), "set", wakes=False))
     else:
         cancelled_plans = [
             replace(plan, status=PlanStatus.CANCELLED, next_at=None, ended_at=tx.now) for plan in due_plans

@@ -10,7 +10,7 @@ from typing import Any
 
 from gatepost.channels.triggers.trigger import FindSkills
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
@@ -114,7 +114,7 @@ def _require_resident(tx: Reader, agent: Entity) -> Resident:
 
 
 def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
-    tx.after_commit(Signal(agent.name, cause))
+    tx.after_commit(Signal(Topic("inbox", agent.name), cause))
     return _require_resident(tx, agent)
 
 

@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_handlers import build_changes, build_spec
@@ -80,7 +80,7 @@ def resume_agent(tx: Transaction, request: api.ResumeAgent, caller: Caller) -> a
 @api.WakeAgent.handler
 def wake_agent(tx: Transaction, request: api.WakeAgent, caller: Caller) -> api.WokenView:
     agent = find_agent(tx, request.name)
-    tx.after_commit(Signal(agent.name, "wake"))
+    tx.after_commit(Signal(Topic("inbox", agent.name), "wake"))
     return api.WokenView(name=agent.name, woken=True)
 
 

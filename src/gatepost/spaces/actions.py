@@ -22,7 +22,7 @@ from gatepost.core import address
 from gatepost.core.address import EntityAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
@@ -348,7 +348,7 @@ def _build_event_data(space: Space, message: Message) -> Json:
 
 def _build_signal(space: Space, cause: str) -> Signal:
     """Return a signal to live readers of the space."""
-    return Signal(f"space:{space.id}", cause)
+    return Signal(Topic("space", space.id), cause)
 
 
 def _build_refusal(id: str, entity: Entity) -> Refused:

@@ -166,6 +166,8 @@ class ThreadedStore(ABC):
         self._is_closed = False
         #: why the last writing transaction failed; None if it succeeded
         self.failure: str | None = None
+        #: writing transactions that succeeded
+        self.commit_count = 0
         #: how often the signal sink raised after a commit
         self.signal_failures = 0
 
@@ -269,7 +271,7 @@ class ThreadedStore(ABC):
         return WriteQueue(self._make_writer(self.connect(writes=True)), _deliver_outcomes, f"gatepost-write-{number}")
 
     def _make_writer(self, connection: StoreConnection) -> GroupWriter:
-        return GroupWriter(connection, self._clock, self._limits, self._send_signals, self._record_failure)
+        return GroupWriter(connection, self._clock, self._limits, self._send_signals, self._record_outcome)
 
     def _send_signals(self, signals: Sequence[Signal]) -> None:
         """Send signals after a commit, and count a failure: the transaction is stored all the same."""
@@ -279,8 +281,10 @@ class ThreadedStore(ABC):
             with self._lock:
                 self.signal_failures += 1
 
-    def _record_failure(self, failure: str | None) -> None:
+    def _record_outcome(self, failure: str | None) -> None:
         self.failure = failure
+        with self._lock:
+            self.commit_count += failure is None
 
 
 def _deliver_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:

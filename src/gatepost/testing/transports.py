@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 import pytest
 
 from gatepost.core.ports import MessageHandler, Transport
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.core.transport_records import TransportStatus
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox.event import Event, EventType, Priority, Ref, Route, Sender, Trust
@@ -45,7 +45,7 @@ SAMPLE_EVENT: Final = Event(
     created_at=1_771_427_215_000_001,
     expires_at=1_771_427_216_000_000,
     ref=Ref("task", "0.0.123"),
-    route=Route("telegram", "chat-1:user-2"),
+    route=Route("web", "chat-1:user-2"),
     hops=3,
     trust=Trust.EXTERNAL,
 )
@@ -64,7 +64,7 @@ class RecordingListener:
 
     @property
     def signals(self) -> list[tuple[str, str, bool]]:
-        return [(item.recipient, item.cause, item.wakes) for item in self.messages if isinstance(item, Signal)]
+        return [(item.topic.recipient, item.cause, item.wakes) for item in self.messages if isinstance(item, Signal)]
 
     @property
     def frames(self) -> list[Frame]:
@@ -108,26 +108,31 @@ class TransportSuite:
         sender, others = make(), [make(), make()]
         async with sender.listen(third), others[0].listen(first), others[1].listen(second):
             assert not any(transport.status.is_degraded for transport in (sender, *others))
-            sender.send([Signal("ann", "event")])
+            sender.send([Signal(Topic("inbox", "ann"), "event")])
             await first.wait_for("ann")
             await second.wait_for("ann")
 
     async def test_a_signal_carries_its_recipient_its_cause_and_whether_it_wakes(self, make: TransportFactory) -> None:
         signals = [
-            Signal("ann", "event"),
-            Signal("ann.of-the_team.7", "release", None, False),
-            Signal("*", "system"),
-            Signal("space:q4", "space_message"),
-            Signal("x" * 63, "janitor"),
+            Signal(Topic("inbox", "ann"), "event"),
+            Signal(Topic("inbox", "ann.of-the_team.7"), "release", None, False),
+            Signal(Topic("inbox", "*"), "system"),
+            Signal(Topic("space", "q4"), "space_message"),
+            Signal(Topic("inbox", "x" * 63), "janitor"),
         ]
         async with make().listen(listener := RecordingListener()):
             make().send(signals)
             await listener.wait_for("x" * 63)
-        assert listener.signals == [(signal.recipient, signal.cause, signal.wakes) for signal in signals]
+        assert listener.signals == [(signal.topic.recipient, signal.cause, signal.wakes) for signal in signals]
 
     async def test_a_signal_carries_its_event_where_that_is_promised(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
-            make().send([Signal("ann", "space_message", SAMPLE_EVENT), Signal("bob", "space_message", SAMPLE_EVENT)])
+            make().send(
+                [
+                    Signal(Topic("inbox", "ann"), "space_message", SAMPLE_EVENT),
+                    Signal(Topic("inbox", "bob"), "space_message", SAMPLE_EVENT),
+                ]
+            )
             await listener.wait_for("bob")
         for signal in listener.messages:
             assert isinstance(signal, Signal)
@@ -140,9 +145,9 @@ class TransportSuite:
 
     async def test_a_frame_arrives_as_it_was_sent(self, make: TransportFactory) -> None:
         frames = [
-            Frame("space:q4", "streaming", {"streamId": "s1", "phase": "delta", "text": "„\x00\ud800 <😀"}),
-            Frame("agent:ann", "agent.active", None),
-            Frame("run:run_1", "tool.done", [1, 2.5, True, {"": []}]),
+            Frame(Topic("space", "q4"), "streaming", {"streamId": "s1", "phase": "delta", "text": "„\x00\ud800 <😀"}),
+            Frame(Topic("agent", "ann"), "agent.active", None),
+            Frame(Topic("run", "run_1"), "tool.done", [1, 2.5, True, {"": []}]),
         ]
         async with make().listen(listener := RecordingListener()):
             make().send(frames)
@@ -150,7 +155,9 @@ class TransportSuite:
         assert listener.frames == frames
 
     async def test_equal_frames_are_not_one_frame(self, make: TransportFactory) -> None:
-        frame = Frame("space:q4", "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "ha"})
+        frame = Frame(
+            Topic("space", "q4"), "space.message.streaming", {"streamId": "s1", "phase": "delta", "text": "ha"}
+        )
         async with make().listen(listener := RecordingListener()):
             sender = make()
             sender.send([frame, frame])
@@ -160,7 +167,7 @@ class TransportSuite:
     async def test_messages_of_one_thread_arrive_in_order_while_the_connection_is_up(
         self, make: TransportFactory
     ) -> None:
-        sender, frames = make(), [Frame("space:q4", "delta", number) for number in range(500)]
+        sender, frames = make(), [Frame(Topic("space", "q4"), "delta", number) for number in range(500)]
         async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
             for frame in frames:
                 sender.send([frame])
@@ -172,18 +179,19 @@ class TransportSuite:
         async with make().listen(listener := RecordingListener()), sender.listen(RecordingListener()):
             with ThreadPoolExecutor(4) as pool:
                 for name in names:
-                    pool.submit(sender.send, [Signal(name, "event", SAMPLE_EVENT)])
+                    pool.submit(sender.send, [Signal(Topic("inbox", name), "event", SAMPLE_EVENT)])
             await listener.wait_until(lambda listener: names <= {signal[0] for signal in listener.signals})
 
     async def test_a_fan_out_to_many(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
-            make().send([Signal(f"agent-{number}", "space_message", SAMPLE_EVENT) for number in range(1_000)])
+            topics = [Topic("inbox", f"agent-{number}") for number in range(1_000)]
+            make().send([Signal(topic, "space_message", SAMPLE_EVENT) for topic in topics])
             await listener.wait_until(lambda listener: len({signal[0] for signal in listener.signals}) == 1_000)
 
     async def test_the_signal_of_the_largest_event_arrives(self, make: TransportFactory) -> None:
         large = Event(id="evt_1", type=EventType.EVENT, source="test", data="ü" * 500_000, created_at=0)
         async with make().listen(listener := RecordingListener()):
-            make().send([Signal("ann", "event", large), Signal("bob", "event")])
+            make().send([Signal(Topic("inbox", "ann"), "event", large), Signal(Topic("inbox", "bob"), "event")])
             await listener.wait_for("ann")
             await listener.wait_for("bob")
 
@@ -191,20 +199,25 @@ class TransportSuite:
         async with make().listen(listener := RecordingListener()):
             sender = make()
             sender.send([])
-            sender.send([Frame("space:q4", "delta", {"not", "json"}), Frame("space:q4", "delta", float("nan"))])
-            sender.send([Signal("ann", "event")])
+            sender.send(
+                [
+                    Frame(Topic("space", "q4"), "delta", {"not", "json"}),
+                    Frame(Topic("space", "q4"), "delta", float("nan")),
+                ]
+            )
+            sender.send([Signal(Topic("inbox", "ann"), "event")])
             await listener.wait_for("ann")
 
     async def test_sending_without_a_listener_does_no_harm(self, make: TransportFactory) -> None:
         sender = make()
-        sender.send([Signal("ann", "event")])
-        await asyncio.to_thread(sender.send, [Signal("ann", "event")])
+        sender.send([Signal(Topic("inbox", "ann"), "event")])
+        await asyncio.to_thread(sender.send, [Signal(Topic("inbox", "ann"), "event")])
         async with sender.listen(RecordingListener()):
-            sender.send([Signal("ann", "event")])
+            sender.send([Signal(Topic("inbox", "ann"), "event")])
 
     async def test_a_thread_without_an_event_loop_can_send(self, make: TransportFactory) -> None:
         async with make().listen(listener := RecordingListener()):
-            thread = threading.Thread(target=lambda: make().send([Signal("ann", "event")]))
+            thread = threading.Thread(target=lambda: make().send([Signal(Topic("inbox", "ann"), "event")]))
             thread.start()
             await listener.wait_for("ann")
             thread.join(WAIT_TIMEOUT)
@@ -215,12 +228,12 @@ class TransportSuite:
         tasks = asyncio.all_tasks()
         async with make().listen(witness), sender.listen(RecordingListener()):
             async with listener.listen(first):
-                sender.send([Signal("ann", "event")])
+                sender.send([Signal(Topic("inbox", "ann"), "event")])
                 await first.wait_for("ann")
-            sender.send([Signal("bob", "event")])
+            sender.send([Signal(Topic("inbox", "bob"), "event")])
             await witness.wait_for("bob")
             async with listener.listen(second):
-                sender.send([Signal("cleo", "event")])
+                sender.send([Signal(Topic("inbox", "cleo"), "event")])
                 await second.wait_for("cleo")
         assert [signal[0] for signal in first.signals] == ["ann"]
         assert "bob" not in {signal[0] for signal in second.signals}
@@ -235,7 +248,7 @@ class TransportSuite:
         async with make().listen(listener := RecordingListener()):
             sender = make()
             async with sender.listen(RecordingListener()):
-                sender.send([Signal("ann", "event")])
+                sender.send([Signal(Topic("inbox", "ann"), "event")])
             await listener.wait_for("ann")
 
 

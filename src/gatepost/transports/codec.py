@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError, quote_value
 from gatepost.inbox.event import Event, Item
 
@@ -112,7 +112,7 @@ def _encode_entries(
         if key is None:
             for frame in members:
                 assert isinstance(frame, Frame)
-                document = {"topic": frame.topic, "name": frame.event, "data": frame.data}
+                document = {"topic": str(frame.topic), "name": frame.event, "data": frame.data}
                 yield 1, _drop_if_too_large(dump_json(document), max_bytes)
         else:
             for start in range(0, len(members), _MAX_SIGNALS_PER_ENTRY):
@@ -129,7 +129,11 @@ def _get_group_key(message: TransportMessage) -> tuple[str, bool, int] | None:
 
 def _encode_signals(signals: Sequence[Signal], max_bytes: int, include_events: bool) -> str | None:
     first = signals[0]
-    entry: dict[str, Any] = {"to": [signal.recipient for signal in signals], "cause": first.cause, "wakes": first.wakes}
+    entry: dict[str, Any] = {
+        "to": [signal.topic.recipient for signal in signals],
+        "cause": first.cause,
+        "wakes": first.wakes,
+    }
     if include_events and first.event is not None and (document := encode_event(first.event)) is not None:
         full_entry = _drop_if_too_large(dump_json(entry | {"event": document}), max_bytes)
         if full_entry is not None:
@@ -143,10 +147,10 @@ def _drop_if_too_large(entry: str | None, max_bytes: int) -> str | None:
 
 def _decode_entry(entry: dict[str, Any]) -> list[TransportMessage]:
     if "topic" in entry:
-        return [Frame(_require_str(entry["topic"]), _require_str(entry["name"]), entry["data"])]
+        return [Frame(Topic.parse(_require_str(entry["topic"])), _require_str(entry["name"]), entry["data"])]
     event = decode_event(entry["event"]) if "event" in entry else None
     cause, wakes = _require_str(entry["cause"]), bool(entry["wakes"])
-    return [Signal(_require_str(name), cause, event, wakes) for name in entry["to"]]
+    return [Signal(Topic.parse(_require_str(name)), cause, event, wakes) for name in entry["to"]]
 
 
 def _require_str(value: Any) -> str:

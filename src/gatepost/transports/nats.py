@@ -33,7 +33,7 @@ from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 from gatepost.core.ports import MessageHandler
-from gatepost.core.signals import WAKEUP, Frame, Signal, TransportMessage
+from gatepost.core.signals import WAKEUP, Frame, Signal, Topic, TransportMessage
 from gatepost.inbox.event import Event
 from gatepost.inbox.push import intake_queue_entry as foreign
 from gatepost.transports import codec
@@ -144,7 +144,7 @@ class _NatsTransportConnection(NatsConnection, BrokerConnection):
 
         async def on_foreign_message(packet: Msg) -> None:
             if not (packet.headers and EVENT_HEADER in packet.headers):
-                on_message(Signal(parse_recipient(packet.subject), WAKEUP))
+                on_message(Signal(Topic("inbox", parse_recipient(packet.subject)), WAKEUP))
 
         for subject in (_SIGNALS_SUBJECT, _FRAMES_SUBJECT):
             await self.client.subscribe(subject, cb=on_payload)
@@ -186,14 +186,14 @@ class _NatsTransportConnection(NatsConnection, BrokerConnection):
             for identity, event in events.items()
         }
         for signal in signals:
-            payload = payloads.get(id(signal.event))
+            recipient, payload = signal.topic.recipient, payloads.get(id(signal.event))
             if signal.event is None or payload is None:
                 continue
             if foreign.is_from_transport(signal.event, foreign.NATS):
-                await self.client.publish(build_look_subject(signal.recipient))
+                await self.client.publish(build_look_subject(recipient))
                 continue
-            subject = BROADCAST_SUBJECT if signal.recipient == "*" else build_agent_subject(signal.recipient)
-            key = quote(f"{signal.recipient}/{signal.event.dedup_key or signal.event.id}", safe=_HEADER_SAFE)
+            subject = BROADCAST_SUBJECT if recipient == "*" else build_agent_subject(recipient)
+            key = quote(f"{recipient}/{signal.event.dedup_key or signal.event.id}", safe=_HEADER_SAFE)
             headers = {"Nats-Msg-Id": key, EVENT_HEADER: signal.event.id}
             await self.client.publish(subject, payload.encode(), headers=headers)
 

@@ -15,8 +15,7 @@ want to know of the failure.
 
 `RedisSubscription` receives the signals for one agent (`wakeup:{agent}`) and for all agents (`wakeup:*`). Redis keeps
 nothing for a listener that is away, so an event comes once or never. A signal without an event asks for a look into
-the store, no matter who sent it, unless its cause is `JANITOR`: the janitor repeats its signals as long as an item is
-pending.
+the store, no matter who sent it.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from gatepost.core.ports import EventHandler, MessageHandler, ResyncHandler
-from gatepost.core.signals import JANITOR, WAKEUP, Frame, Signal, TransportMessage
+from gatepost.core.signals import WAKEUP, Frame, Signal, Topic, TransportMessage
 from gatepost.core.transport_records import QueuedEntry, build_unkept_event
 from gatepost.errors import Unavailable
 from gatepost.inbox.event import Event
@@ -157,7 +156,7 @@ class _RedisTransportConnection(BrokerConnection):
                 if key not in payload_by_key:
                     payload_by_key[key] = self._encode_signal(signal.cause, signal.wakes, signal.event)
                 if (payload := payload_by_key[key]) is not None:
-                    payloads.append((f"{_SIGNAL_PREFIX}{signal.recipient}", payload))
+                    payloads.append((f"{_SIGNAL_PREFIX}{signal.topic.recipient}", payload))
                 else:
                     lost_count += 1
         return payloads + [(_FRAMES_CHANNEL, f"{self._sender_id} {payload}") for payload in frame_payloads], lost_count
@@ -196,11 +195,14 @@ class _RedisTransportConnection(BrokerConnection):
             envelope = document["signal"]
             sender_id, cause, wakes = envelope["by"], envelope["cause"], envelope["wakes"]
         except (ValueError, TypeError, LookupError, RecursionError):
-            return Signal(recipient, WAKEUP)
+            return Signal(Topic("inbox", recipient), WAKEUP)
         if sender_id == self._sender_id:
             return None
         return Signal(
-            recipient, str(cause), codec.decode_event(document) if "eventId" in document else None, bool(wakes)
+            Topic.parse(recipient),
+            str(cause),
+            codec.decode_event(document) if "eventId" in document else None,
+            bool(wakes),
         )
 
 
@@ -241,13 +243,11 @@ class RedisSubscription:
 async def _deliver(data: bytes, is_broadcast: bool, handle: EventHandler, resync: ResyncHandler) -> None:
     try:
         document = json.loads(data)
-        cause, has_event = document["signal"]["cause"], "eventId" in document
+        is_ours = "cause" in document["signal"] and "eventId" in document
     except (ValueError, TypeError, LookupError, RecursionError):  # a message of another program
+        document, is_ours = {}, False
+    if not is_ours:
         resync()
-        return
-    if not has_event:
-        if cause != JANITOR:
-            resync()
         return
     await handle(
         build_unkept_event(

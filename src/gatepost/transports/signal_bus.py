@@ -1,24 +1,58 @@
 """
-The signal bus: passes signals of this process and of other processes to subscribers.
+The signal bus: passes signals of this process and of other processes to subscribers, by a table of who listens to what.
 
 `on_commit` is the signal sink of the store. Signals of a commit in this process go to the subscribers in this process
 and to the transport; signals that the transport receives from other processes go to the same subscribers. So a
-subscriber does not know where a signal came from, and must accept a signal twice.
+subscriber does not know where a signal came from, and must accept a signal twice. `LISTENERS` names the subscribers in
+later rooms, and the kinds of topics that each of them gets; a signal that nobody listens to costs nothing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final, get_args
 
 from gatepost.core.ports import MessageHandler, Transport
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal, TopicKind, TransportMessage
 from gatepost.core.transport_records import TransportStatus
+
+#: who listens to which topics. A duty is woken by signals of these topics; `should_wake` of `Duty` narrows them down:
+#: a job wakes the duty that runs jobs of its kind. What a lost signal would have said, a duty finds at its interval
+LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
+    # the gateway: gateway/web_app.py, gateway/mcp_route.py, gateway/serve.py
+    "streams": ("inbox", "space", "run", "shared", "agent", "plan", "trigger", "keys"),
+    "gate frames": ("gate", "decision"),
+    "chat presence": ("inbox", "agent"),
+    "authenticator": ("keys",),
+    "mcp": ("inbox", "space", "decision", "work"),
+    "hook socket": ("inbox",),
+    "spool relay": ("inbox",),
+    "queue reader": ("inbox",),
+    # the worker: worker/background_tasks.py
+    "supervisor": ("inbox",),
+    "plans": ("plan",),
+    "triggers": ("trigger",),
+    "jobs": ("job",),
+    "deadlines": ("gate", "inbox"),
+    "gate-checks": ("gate",),
+    "ledger-jobs": ("job",),
+    "ledger-listener": (),
+    "janitor": (),
+    "disk": (),
+    "resend": (),
+    # the channels of a worker: channels/background/channel_tasks.py
+    "channels": ("trigger",),
+    "channel-sender": ("job",),
+    "voices": ("job",),
+    "voice-patience": (),
+    "typing indicator": ("inbox", "agent"),
+}
 
 
 class SignalBus:
     def __init__(self, transport: Transport | None = None) -> None:
         self._transport = transport
-        self._subscribers: list[MessageHandler] = []
+        self._subscribers: dict[TopicKind, list[MessageHandler]] = {kind: [] for kind in get_args(TopicKind)}
         self._loop: asyncio.AbstractEventLoop | None = None
         #: how often a subscriber raised; it gets the next signal all the same
         self.failures = 0
@@ -48,20 +82,26 @@ class SignalBus:
     def dispatch(self, signals: Sequence[TransportMessage]) -> None:
         """Pass signals to the subscribers in this process only; call it in the event loop."""
         for signal in signals:
-            for subscriber in tuple(self._subscribers):
+            for subscriber in tuple(self._subscribers.get(signal.topic.kind, ())):
                 try:
                     subscriber(signal)
                 except Exception:  # noqa: BLE001 (a failing subscriber must not stop the others)
                     self.failures += 1
 
     @contextmanager
-    def subscribe(self, subscriber: MessageHandler) -> Iterator[None]:
-        """While entered, call `subscriber` in the event loop for every signal; it must be quick."""
-        self._subscribers.append(subscriber)
+    def subscribe(self, subscriber: MessageHandler, name: str | None = None) -> Iterator[None]:
+        """
+        While entered, call `subscriber` in the event loop for every signal that `LISTENERS` has for the name, or,
+        without a name, for every signal; it must be quick.
+        """
+        kinds = get_args(TopicKind) if name is None else LISTENERS[name]
+        for kind in kinds:
+            self._subscribers[kind].append(subscriber)
         try:
             yield
         finally:
-            self._subscribers.remove(subscriber)
+            for kind in kinds:
+                self._subscribers[kind].remove(subscriber)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -11,10 +11,11 @@ do this on one store without a leader (`plans/actions.py`, `channels/triggers/cr
 writes only if something is due.
 """
 
+import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -24,7 +25,7 @@ import structlog
 from gatepost.channels.background.channel_tasks import Channels
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Signal, TransportMessage
+from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import condition_check_background, deadline_actions as deadlines
@@ -33,9 +34,8 @@ from gatepost.gates.condition_check_background import CommandOptions
 from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision_actions import ANSWER_JOB
 from gatepost.inbox.event import EventType
-from gatepost.jobs import job_runner_background as jobs
-from gatepost.jobs.job_runner_background import JobHandler
-from gatepost.jobs.periodic_duty_background import Duty, is_about, run_duties
+from gatepost.jobs.job_runner_background import JobHandler, build_job_duty
+from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.ledger.connections.actions import CONNECTION_JOB
 from gatepost.ledger.connections.background import LedgerConnections
 from gatepost.ledger.ledger_step_background import LedgerSteps
@@ -55,7 +55,7 @@ from gatepost.residents.background.toolkit import run_tool_job
 from gatepost.residents.runs.deferred_call_actions import TOOL_JOB
 from gatepost.residents.runs.resume_actions import LEASE_LENGTH, LeasedRun
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.janitor import resend_signals, run_janitor_round
+from gatepost.worker import janitor
 
 log = structlog.get_logger("gatepost.duties")
 
@@ -116,15 +116,11 @@ async def run_worker(
         has_function=agent_functions.__contains__,
     )
     duties = tuple(_build_duties(deps, bus, holder, options))
-
-    def wake_duties(signal: TransportMessage) -> None:
-        for duty in duties:
-            duty.on_signal(signal)
-
     async with AsyncExitStack() as stack:
-        stack.enter_context(bus.subscribe(wake_duties))
+        for duty in duties:
+            stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
         await stack.enter_async_context(supervisor.run())
-        stack.enter_context(bus.subscribe(supervisor.on_signal))
+        stack.enter_context(bus.subscribe(supervisor.on_signal, "supervisor"))
         await stack.enter_async_context(run_duties(duties))
         if options.channels is not None:
             await stack.enter_async_context(options.channels.run(bus, options.janitor_interval))
@@ -156,28 +152,31 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
 
     async def resend_local_signals() -> None:
         options.remind()
-        await resend_signals(store, bus.dispatch)
+        await janitor.resend_signals(store, bus.dispatch)
 
-    gate_deadlines = GateDeadlines(store)
-    run_janitor = partial(run_janitor_round, store, bus)
-    yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
-    yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT, should_wake=partial(is_about, "plan"))
-    fire_triggers = partial(fire_due_triggers, store)
-    yield Duty("triggers", fire_triggers, interval=MAX_WAIT, should_wake=partial(is_about, "trigger"))
-    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty("jobs", run_jobs, interval=options.janitor_interval, should_wake=partial(is_about, "job"))
+    async def shrink_store() -> None:
+        with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
+            await asyncio.to_thread(store.shrink)
+
+    gate_deadlines, interval = GateDeadlines(store), options.janitor_interval
+    run_janitor = partial(janitor.run_janitor_round, store)
+    yield Duty("janitor", run_janitor, interval=interval, store=store, holder=holder, find_wait=janitor.find_wait)
+    yield Duty("disk", shrink_store, interval=interval)
+    yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT)
+    yield Duty("triggers", partial(fire_due_triggers, store), interval=MAX_WAIT)
+    yield build_job_duty("jobs", store, handlers, holder, interval=interval)
     yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(condition_check_background.check_gates, store, options.command_options)
         yield Duty(
             "gate-checks",
             check_gates,
-            interval=options.janitor_interval,
+            interval=interval,
             should_wake=condition_check_background.is_wake_signal,
         )
     if options.ledger_options is not None:
-        yield from _build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)
-    yield Duty("resend", resend_local_signals, interval=options.janitor_interval)
+        yield from _build_ledger_duties(store, options.ledger_options, holder, interval)
+    yield Duty("resend", resend_local_signals, interval=interval)
 
 
 def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, interval: float) -> Iterator[Duty]:
@@ -193,15 +192,7 @@ def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, inte
         SYNC_JOB: retry_outages(steps.store, ProfilePublisher(steps).run_job),
         CONNECTION_JOB: retry_outages(steps.store, LedgerConnections(steps).run_job),
     }
-    run_jobs = partial(jobs.run_due_jobs, store, handlers, holder)
-    yield Duty(
-        "ledger-jobs",
-        run_jobs,
-        interval=interval,
-        should_wake=partial(is_about, "job"),
-        store=store,
-        holder=holder,
-    )
+    yield build_job_duty("ledger-jobs", store, handlers, holder, interval=interval, is_leased=True)
     listener = LedgerListener(store, options.ledger)
     yield Duty("ledger-listener", listener.run_round, interval=options.poll, store=store, holder=holder)
 
@@ -298,15 +289,13 @@ class GateDeadlines:
                 log.warning("gate cannot be ended", gate=id, reason=error.message)
         return ended_count, True
 
-    def is_wake_signal(self, signal: TransportMessage) -> bool:
+    def is_wake_signal(self, signal: Signal) -> bool:
         """
         Return True if a signal says that there may be something to end before the next check. It is precise about
         event types: mail for a busy agent must not cause a check if a gate waits for the result of a tool.
         """
-        if not isinstance(signal, Signal):
-            return False
-        return signal.recipient.startswith("gate:") or any(
-            signal.recipient in (name, "*") and (signal.cause == event_type or signal.cause not in _EVENT_TYPES)
+        return signal.topic.kind == "gate" or any(
+            signal.topic.name in (name, "*") and (signal.cause == event_type or signal.cause not in _EVENT_TYPES)
             for name, event_type in self._watched_events
         )
 

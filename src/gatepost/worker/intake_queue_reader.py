@@ -51,7 +51,7 @@ class QueueReader:
     def on_signal(self, signal: TransportMessage) -> None:
         """Read the queue of an agent if another program signals it; a subscriber of `SignalBus`."""
         if isinstance(signal, Signal) and signal.cause == WAKEUP:
-            self._signalled_agents.add(signal.recipient)
+            self._signalled_agents.add(signal.topic.name)
             self.duty.wake()
 
     async def read_all_queues(self) -> None:

@@ -87,7 +87,7 @@ function useTabCommands(name: string, tabs: Tabs): void {
 
 function AgentTabs({ name, tabs, tab }: { name: string; tabs: Tabs; tab: string }) {
   return (
-    <nav class="tabs agent-tabs" aria-label="About the agent">
+    <nav class="tabs agent-tabs view-bar" aria-label="About the agent">
       {tabs.map(([id, label]) => (
         <a key={id} class="tab" href={tabPath(name, id)} aria-current={id === tab ? "page" : undefined}>
           {label}
@@ -152,7 +152,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
 function About({ agent }: { agent: Agent }) {
   const { config } = agent;
   return (
-    <div class="agent-about">
+    <div class="agent-about stack gap-5">
       <dl class="facts">
         <dt>Name</dt>
         <dd>
@@ -176,7 +176,7 @@ function About({ agent }: { agent: Agent }) {
         {config && <dd class="text">{config.tools.map((tool) => tool.name).join(", ") || "those of every agent"}</dd>}
       </dl>
       {config && config.instructions !== "" && (
-        <section>
+        <section class="stack gap-2">
           <h2>Instructions</h2>
           <PlainText text={config.instructions} />
         </section>

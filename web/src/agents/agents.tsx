@@ -63,7 +63,7 @@ function AgentList() {
             <Command text={FIRST_AGENT} />
           </Empty>
         ) : (
-          <ul class="agent-grid">
+          <ul class="card-grid">
             {list.map((agent, position) => (
               <li key={agent.name}>
                 <AgentCard agent={agent} runId={runs[agent.name]} isSelected={position === index} lastRun={lastRuns?.get(agent.name)} />
@@ -86,16 +86,16 @@ interface CardProps {
 function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
   const place = [agent.role, agent.team && `team ${agent.team}`, agent.owner && (agent.owner === me.value ? "yours" : `of ${displayName(agent.owner)}`)].filter(Boolean).join(", ");
   return (
-    <a class={`card agent-card ${isSelected ? "is-selected" : ""}`} href={buildPath("agents", agent.name)}>
-      <div class="agent-top">
+    <a class={`card agent-card stack gap-2 pad ${isSelected ? "is-selected" : ""}`} href={buildPath("agents", agent.name)}>
+      <div class="line gap-3">
         <Avatar name={agent.displayName} isActive={runId !== undefined} />
-        <div class="grow agent-names">
-          <Name name={agent.name} label={agent.displayName} class="agent-name" />
-          <Line text={place === "" ? (agent.resident ? "resident" : "guest") : place} class="muted agent-place" />
+        <div class="grow agent-names stack">
+          <Name name={agent.name} label={agent.displayName} class="agent-name strong" />
+          <Line text={place === "" ? (agent.resident ? "resident" : "guest") : place} class="muted xs" />
         </div>
         <AgentBadge agent={agent} runId={runId} />
       </div>
-      <p class="agent-last muted">
+      <p class="agent-last line gap-2 muted sm">
         {runId !== undefined ? (
           <>
             <Dots /> <span>It reads and answers now</span>
@@ -107,7 +107,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
         )}
         {lastRun && runId === undefined && <RelativeTime time={lastRun.startedAt} />}
       </p>
-      <p class="agent-numbers muted">
+      <p class="agent-numbers line gap-4 xs muted">
         {agent.resident ? (
           <>
             <span>{plural(agent.cycles, "run")}</span>
@@ -116,7 +116,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
         ) : (
           <span>runs in a program of its own</span>
         )}
-        {agent.failures > 0 && <span class="agent-failures">{plural(agent.failures, "failure")}</span>}
+        {agent.failures > 0 && <span class="danger-text">{plural(agent.failures, "failure")}</span>}
       </p>
     </a>
   );

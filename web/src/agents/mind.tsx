@@ -21,19 +21,19 @@ export function MindView({ name }: { name: string }) {
     );
   }
   return (
-    <div class="mind">
+    <div class="stack gap-4">
       <p class="muted">
         {formatSize(value.tokens)} tokens: {plural(value.summaries.length, "summary", "summaries")} of past cycles and {plural(value.turns.length, "turn")} in full
         {value.dropped > 0 && `; ${plural(value.dropped, "older summary", "older summaries")} dropped`}
       </p>
       {value.summaries.length > 0 && (
-        <section class="card mind-summaries">
+        <section class="card stack gap-2 pad sm">
           {value.summaries.map((summary, index) => (
             <Markdown key={index} text={summary} />
           ))}
         </section>
       )}
-      <ol class="turns">
+      <ol class="turns stack gap-4">
         {value.turns.map((turn: Turn, index) => (
           <li key={index}>
             <TurnView turn={turn} />
@@ -55,10 +55,10 @@ export function Memories({ name }: { name: string }) {
     );
   }
   return (
-    <ul class="card record-list">
+    <ul class="card row-list">
       {value.items.map((memory) => (
-        <li key={memory.key} class="record">
-          <Line text={memory.key} class="record-key" />
+        <li key={memory.key} class="row line record">
+          <Line text={memory.key} class="record-key strong" />
           <div class="grow">
             <Markdown text={memory.value} />
           </div>
@@ -82,9 +82,9 @@ export function Goals({ name }: { name: string }) {
     );
   }
   return (
-    <ul class="card record-list">
+    <ul class="card row-list">
       {value.items.map((goal) => (
-        <li key={goal.id} class="record">
+        <li key={goal.id} class="row line record">
           <span class={`badge ${goal.status === "active" ? "accent" : ""}`}>{goal.status}</span>
           <span class="grow text">{toLine(goal.description, 600)}</span>
           <span class="muted number">{goal.priority}</span>
@@ -110,12 +110,12 @@ export function Plans({ name }: { name: string }) {
     );
   }
   return (
-    <ul class="card record-list">
+    <ul class="card row-list">
       {value.items.map((plan) => (
-        <li key={plan.id} class="record">
+        <li key={plan.id} class="row line record">
           <span class={`badge ${plan.status === "pending" && plan.active ? "accent" : ""}`}>{plan.status === "pending" && !plan.active ? "disabled" : plan.status}</span>
-          <div class="grow record-text">
-            <Line text={plan.name} class="agent-name" />
+          <div class="grow stack">
+            <Line text={plan.name} class="agent-name strong" />
             <Line text={plan.instruction} class="muted" />
           </div>
           <span class="muted hide-phone">{plan.cron === null ? (plan.onGate === null ? "once" : "after a gate") : `${plan.cron} ${plan.timeZone ?? "UTC"}`}</span>

@@ -11,7 +11,7 @@ import { Line } from "../ui/parts.js";
 export function Profile({ agent }: { agent: Agent }) {
   const shared = (spaces.value ?? []).filter((space) => space.isMember && space.members.some((member) => member.name === agent.name));
   return (
-    <div class="agent-about">
+    <div class="agent-about stack gap-5">
       <dl class="facts">
         <dt>Name</dt>
         <dd>
@@ -24,7 +24,7 @@ export function Profile({ agent }: { agent: Agent }) {
         <dt>Owner</dt>
         <dd class="text">{agent.owner === null ? "the administrator" : displayName(agent.owner)}</dd>
         <dt>Spaces with you</dt>
-        <dd class="profile-spaces">
+        <dd class="line wrap gap-2">
           {shared.length === 0
             ? "none"
             : shared.map((space) => (

@@ -17,7 +17,7 @@ export function ReplayPanel({ run }: { run: Run }) {
   const [replay, setReplay] = useState<Replay | undefined>(undefined);
   const start = () => submit(() => attempt(async () => setReplay(await client.replayRun({ id: run.id, model }, { timeout: 300_000 }))));
   return (
-    <section class="card replay">
+    <section class="card replay stack gap-3 pad">
       <form class="replay-form" onSubmit={(event) => (event.preventDefault(), void start())}>
         <label class="label grow">
           Model to compare with
@@ -32,10 +32,10 @@ export function ReplayPanel({ run }: { run: Run }) {
           <p class={`notice ${replay.same ? "is-same" : ""}`}>
             {replay.same ? `${toLine(replay.model, 60)} says and does the same.` : `${toLine(replay.model, 60)} says or does something else.`}
           </p>
-          <div class="compare">
-            <div>
+          <div class="compare columns gap-4">
+            <div class="stack top gap-2">
               <h2>As it was</h2>
-              <ol class="turns">
+              <ol class="turns stack gap-4">
                 {replay.original.map((step) => (
                   <li key={step.number}>
                     <TurnView turn={step} />
@@ -43,9 +43,9 @@ export function ReplayPanel({ run }: { run: Run }) {
                 ))}
               </ol>
             </div>
-            <div>
+            <div class="stack top gap-2">
               <h2>{toLine(replay.model, 60)}</h2>
-              <ol class="turns">
+              <ol class="turns stack gap-4">
                 {replay.replayed.map((turn, index) => (
                   <li key={index}>
                     <TurnView turn={turn} />

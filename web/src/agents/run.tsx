@@ -82,25 +82,25 @@ function RunPage({ id }: { id: string }) {
           </button>
         )}
       </header>
-      <div class="view-body run">
+      <div class="view-body run stack gap-4">
         <RunFacts run={run} />
         {run.error !== null && <p class="notice danger text">{toLine(run.error, 1000)}</p>}
         {run.summary !== "" && (
-          <p class="run-summary text" dir="auto">
+          <p class="run-summary soft text" dir="auto">
             {toLine(run.summary, 1000)}
           </p>
         )}
         {canChange && isReplaying && <ReplayPanel run={run} />}
         {value !== undefined && value.calls.length > 0 && <OpenCalls run={value} />}
         <Waterfall run={run} steps={steps} />
-        <ol class="turns">
+        <ol class="turns stack gap-4">
           {steps.map((step, index) => (
             <li key={step.number} id={`step-${step.number}`}>
               <TurnView turn={step} note={describeTime(step, steps[index - 1], run)} />
             </li>
           ))}
           {run.status === "running" && (
-            <li class="turn is-live">
+            <li class="turn stack gap-2 is-live">
               <Dots /> <span class="text plain">{text === "" ? "thinks" : toLine(text, 2000)}</span>
             </li>
           )}
@@ -146,7 +146,7 @@ function RunFacts({ run }: { run: Run }) {
     ["run of the agent", `no. ${run.cycleNumber}`],
   ];
   return (
-    <dl class="run-facts">
+    <dl class="fact-line run-facts">
       <div>
         <dt>started</dt>
         <dd>
@@ -173,7 +173,7 @@ function Waterfall({ run, steps }: { run: Run; steps: readonly Step[] }) {
   const end = Math.max(begin + 1, run.endedAt === null ? Date.parse(steps.at(-1)?.at ?? run.startedAt) : Date.parse(run.endedAt));
   if (steps.length < 2) return null;
   return (
-    <ol class="waterfall" aria-label="Where the time went">
+    <ol class="waterfall stack" aria-label="Where the time went">
       {steps.map((step, index) => {
         const from = index === 0 ? begin : Date.parse(steps[index - 1]?.at ?? run.startedAt);
         const to = Date.parse(step.at);
@@ -190,7 +190,7 @@ function Waterfall({ run, steps }: { run: Run; steps: readonly Step[] }) {
                 document.getElementById(`step-${step.number}`)?.scrollIntoView({ block: "start" });
               }}
             >
-              <span class="waterfall-name">{describeStep(step)}</span>
+              <span class="line-text">{describeStep(step)}</span>
               <span class="waterfall-track">
                 <i class={`waterfall-bar is-${step.kind}`} style={{ left: `${left}%`, width: `${width}%` }} />
               </span>
@@ -205,11 +205,11 @@ function Waterfall({ run, steps }: { run: Run; steps: readonly Step[] }) {
 
 function OpenCalls({ run }: { run: RunWithCalls }) {
   return (
-    <ul class="card record-list">
+    <ul class="card row-list">
       {run.calls.map((call) => (
-        <li key={call.id} class="record">
+        <li key={call.id} class="row line record">
           <Icon name="tool" size={14} />
-          <Line text={call.tool} class="record-key" />
+          <Line text={call.tool} class="record-key strong" />
           <Line text={call.arguments} class="grow muted" />
           <span class={`badge ${call.status === "pending" ? "warn" : ""}`}>{call.status === "pending" ? "waits for a program outside" : call.status}</span>
         </li>

@@ -77,7 +77,7 @@ export function RunTimeline({ agent, since }: { agent?: string; since?: string |
           const day = formatDay(run.startedAt);
           return (
             <li key={run.id}>
-              {(before === undefined || formatDay(before.startedAt) !== day) && <p class="run-day">{day}</p>}
+              {(before === undefined || formatDay(before.startedAt) !== day) && <p class="run-day muted xs strong">{day}</p>}
               <RunRow run={run} isSelected={position === index} showAgent={agent === undefined} />
             </li>
           );
@@ -95,12 +95,12 @@ export function RunTimeline({ agent, since }: { agent?: string; since?: string |
 function RunRow({ run, isSelected, showAgent }: { run: Run; isSelected: boolean; showAgent: boolean }) {
   const text = run.status === "failed" ? (run.error ?? "") : run.summary;
   return (
-    <a class={`run-row ${isSelected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
-      <span class={`run-mark ${runTone(run)}`} />
-      <span class="run-what">
-        <span class={`run-title ${showAgent ? "has-agent" : ""}`}>
+    <a class={`row run-row ${isSelected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
+      <span class={`mark ${runTone(run)}`} />
+      <span class="stack">
+        <span class={`run-title line gap-2 ${showAgent ? "has-agent" : ""}`}>
           {showAgent && <Avatar name={displayName(run.agent)} isSmall />}
-          {showAgent && <Name name={run.agent} class="agent-name" />}
+          {showAgent && <Name name={run.agent} class="agent-name strong" />}
           <span class="line-text run-cause">{describeCause(run.cause)}</span>
           {run.events > 0 && <span class="muted hide-phone">{plural(run.events, "event")}</span>}
           {run.status !== "completed" && <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>}
@@ -108,9 +108,9 @@ function RunRow({ run, isSelected, showAgent }: { run: Run; isSelected: boolean;
         {text !== "" && <Line text={text} class="muted" />}
       </span>
       <span class="number muted hide-phone">{plural(run.steps, "step")}</span>
-      <span class="number muted run-tokens">{formatSize(run.promptTokens + run.completionTokens)} tok</span>
-      <span class="number muted hide-phone run-time">{run.status === "running" ? <Elapsed since={run.startedAt} /> : run.durationMs === null ? "" : formatDuration(run.durationMs)}</span>
-      <span class="number run-when">{run.status === "running" ? <Dots /> : <RelativeTime time={run.startedAt} />}</span>
+      <span class="number muted">{formatSize(run.promptTokens + run.completionTokens)} tok</span>
+      <span class="number muted hide-phone">{run.status === "running" ? <Elapsed since={run.startedAt} /> : run.durationMs === null ? "" : formatDuration(run.durationMs)}</span>
+      <span class="number muted">{run.status === "running" ? <Dots /> : <RelativeTime time={run.startedAt} />}</span>
     </a>
   );
 }

@@ -32,7 +32,7 @@ export function TokenChart({ runs }: { runs: readonly Run[] }) {
           );
         })}
       </svg>
-      <figcaption class="muted">
+      <figcaption class="muted xs">
         {formatSize(total)} tokens in the last {list.length} runs
       </figcaption>
     </figure>

@@ -12,7 +12,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
   const { prompt, reply, result } = turn;
   if (prompt !== null) {
     return (
-      <section class="turn is-prompt">
+      <section class="turn stack gap-2 is-prompt">
         <TurnHead icon="inbox" title="It read" note={[prompt.events.length > 0 ? plural(prompt.events.length, "event") : "", note].filter(Boolean).join(", ")} />
         <PlainText text={prompt.text} limit={3000} />
       </section>
@@ -21,7 +21,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
   if (reply !== null) {
     const { usage } = reply;
     return (
-      <section class="turn is-reply">
+      <section class="turn stack gap-2 is-reply">
         <TurnHead icon="agent" title="It thought" note={[note, `${formatSize(usage.promptTokens)} in + ${formatSize(usage.completionTokens)} out`, reply.model].filter(Boolean).join(", ")} />
         {reply.text !== "" && <Markdown text={reply.text} />}
         {reply.calls.map((call) => (
@@ -40,7 +40,7 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
   }
   if (result === null) return null;
   return (
-    <section class={`turn is-result ${result.ok ? "" : "is-failed"}`}>
+    <section class={`turn stack gap-2 is-result ${result.ok ? "" : "is-failed"}`}>
       <details class="tool-call" open={!result.ok}>
         <summary>
           <TurnHead icon={result.ok ? "check" : "alert"} title={result.ok ? "Result of" : "Failure of"} code={result.tool} note={note ?? ""} />
@@ -53,18 +53,18 @@ export function TurnView({ turn, note }: { turn: Turn; note?: string }) {
 
 function TurnHead({ icon, title, code, note }: { icon: "inbox" | "agent" | "check" | "alert"; title: string; code?: string; note: string }) {
   return (
-    <header class="turn-head">
-      <span class="turn-icon">
+    <header class="turn-head line sm">
+      <span class="muted">
         <Icon name={icon} size={13} />
       </span>
-      <span class="turn-title">{title}</span>
+      <span class="turn-title strong">{title}</span>
       {code !== undefined && (
         <code>
           <Line text={code} limit={60} />
         </code>
       )}
       <span class="grow" />
-      <Line text={note} limit={120} class="muted turn-note" />
+      <Line text={note} limit={120} class="muted xs" />
     </header>
   );
 }

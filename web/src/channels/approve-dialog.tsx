@@ -31,7 +31,7 @@ export function ApproveDialog({ pairing, onClose, onDone }: { pairing?: Pairing;
   };
   return (
     <Dialog title={isByCode || pairing === undefined ? "Let a user in by a code" : `Let ${toLine(pairing.userName, 40)} in`} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void approve(event.currentTarget))}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void approve(event.currentTarget))}>
         <p class="muted">Anybody can choose a name on a channel, so a name proves nothing. The code of the bot does: ask the user for it in a way that you trust.</p>
         {isByCode ? (
           <label class="label">
@@ -39,7 +39,7 @@ export function ApproveDialog({ pairing, onClose, onDone }: { pairing?: Pairing;
             <input class="field code-field" name="code" required placeholder="K7M2QX4R" maxLength={100} autoComplete="off" spellcheck={false} autoFocus />
           </label>
         ) : (
-          <button class="button small approve-by-code" type="button" onClick={() => setByCode(true)}>
+          <button class="button small start" type="button" onClick={() => setByCode(true)}>
             I have a code
           </button>
         )}

@@ -38,13 +38,13 @@ function ChannelList() {
           <Icon name="chevron" size={14} />
         </a>
       </TriggersHead>
-      <div class="view-body triggers">
+      <div class="view-body top stack gap-3">
         {value === undefined ? (
           error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
         ) : (
-          <ul class="card channel-list">
+          <ul class="card row-list">
             {value.items.map((channel, position) => (
-              <li key={channel.name} class={`channel-row ${position === index ? "is-selected" : ""}`}>
+              <li key={channel.name} class={`row is-tall channel-row ${position === index ? "is-selected" : ""}`}>
                 <Channel channel={channel} />
               </li>
             ))}
@@ -59,29 +59,29 @@ function Channel({ channel }: { channel: ChannelStatus }) {
   const note = channel.error ?? BUILT_IN[channel.name] ?? (channel.mode === "webhook" ? "Telegram calls the gateway" : "the gateway asks for messages");
   return (
     <>
-      <span class="trigger-icon">
+      <span class="muted">
         <Icon name={channel.name === "cli" ? "terminal" : channel.name === "web" ? "chat" : "send"} />
       </span>
-      <div class="plan-what">
-        <a class="plan-name channel-name" href={channelPath(channel)}>
+      <div class="stack">
+        <a class="plan-name strong accent-hover line" href={channelPath(channel)}>
           <Line text={channel.name} />
         </a>
-        <span class={channel.error === null ? "muted" : "channel-error"}>
+        <span class={channel.error === null ? "muted" : "stack danger-text"}>
           <Line text={note} limit={300} />
         </span>
       </div>
       <span class="muted hide-phone">{channel.name in BUILT_IN ? "built in" : providerName(channel.provider)}</span>
-      <a class="link number" href={`/channels/sessions?channel=${encodeURIComponent(channel.name)}`}>
+      <a class="link number phone-2-2" href={`/channels/sessions?channel=${encodeURIComponent(channel.name)}`}>
         {plural(channel.sessions, "session")}
       </a>
-      <span class="channel-waiting">
+      <span class="phone-2-3">
         {channel.requests > 0 && (
           <a class="badge warn" href="/channels/pairing">
             {channel.requests} waiting
           </a>
         )}
       </span>
-      <span class="channel-state">
+      <span class="line end phone-1-3">
         <span class={`badge ${channel.error !== null ? "danger" : channel.active ? "accent" : ""}`}>{channel.error !== null ? "failing" : channel.active ? "open" : "closed"}</span>
       </span>
     </>

@@ -59,7 +59,7 @@ export function Pairings() {
           <Icon name="check" size={14} /> <span class="hide-phone">Enter a code</span>
         </button>
       </TriggersHead>
-      <div class="view-body triggers">
+      <div class="view-body top stack gap-3">
         <nav class="tabs" aria-label="Which users">
           {(Object.keys(STATES) as PairingState[]).map((name) => (
             <button key={name} class="tab small" aria-current={name === state ? "page" : undefined} onClick={() => changeQuery({ state: name === "requested" ? undefined : name })}>
@@ -79,24 +79,24 @@ export function Pairings() {
             )}
           </Empty>
         ) : (
-          <ul class="card pairing-list">
+          <ul class="card row-list">
             {list.map((pairing, position) => (
-              <li key={pairing.id} class={`pairing-row ${position === index ? "is-selected" : ""}`}>
+              <li key={pairing.id} class={`row is-tall pairing-row ${position === index ? "is-selected" : ""}`}>
                 <Avatar name={pairing.userName} kind="human" />
-                <div class="plan-what">
-                  <Line text={pairing.userName} class="plan-name" />
-                  <span class="muted pairing-ids">
+                <div class="stack">
+                  <Line text={pairing.userName} class="plan-name strong" />
+                  <span class="muted stack xs">
                     <Line text={`user ${pairing.userId}, chat ${pairing.chat}`} />
                   </span>
                 </div>
-                <span class="pairing-bot">
+                <span class="phone-2-2 line">
                   <span class="muted">to</span>
                   <a class="link address-link" href={buildPath("triggers", pairing.trigger)}>
                     <Line text={pairing.trigger} />
                   </a>
                 </span>
                 <PairingWhen pairing={pairing} />
-                <span class="pairing-actions">
+                <span class="phone-2-3 line">
                   {pairing.state === "requested" && (
                     <>
                       <button class="button small primary" onClick={() => approve(pairing)}>
@@ -132,13 +132,13 @@ export function Pairings() {
 function PairingWhen({ pairing }: { pairing: Pairing }) {
   if (pairing.state === "requested") {
     return (
-      <span class="pairing-when">
+      <span class="phone-1-3 line">
         <Countdown time={pairing.expiresAt} />
       </span>
     );
   }
   return (
-    <span class="pairing-when muted">
+    <span class="phone-1-3 line muted">
       {pairing.person !== null && <Line text={`as ${displayName(pairing.person)}`} />} <RelativeTime time={pairing.answeredAt ?? pairing.expiresAt} />
     </span>
   );

@@ -31,9 +31,9 @@ export function Sessions() {
   return (
     <>
       <TriggersHead />
-      <div class="view-body triggers">
+      <div class="view-body top stack gap-3">
         {channel !== undefined && (
-          <p class="view-note">
+          <p class="line gap-2 sm soft">
             Sessions of <b class="text">{toLine(channel, 60)}</b>
             <button class="button small quiet" onClick={() => changeQuery({ channel: undefined })}>
               <Icon name="close" size={12} /> All channels
@@ -49,16 +49,16 @@ export function Sessions() {
             </p>
           </Empty>
         ) : (
-          <ul class="card session-list">
+          <ul class="card row-list">
             {list.map((session, position) => (
               <li key={`${session.channel}:${session.trigger ?? ""}:${session.sessionId}`}>
-                <a class={`session-row ${position === index ? "is-selected" : ""}`} href={sessionPath(session)}>
-                  <span class="plan-who">
+                <a class={`row contact-row ${position === index ? "is-selected" : ""}`} href={sessionPath(session)}>
+                  <span class="plan-who line">
                     <Avatar name={personName(session)} kind="human" isSmall />
-                    <Line text={personName(session)} class="plan-name" />
+                    <Line text={personName(session)} class="plan-name strong" />
                   </span>
-                  <Line text={session.sessionId} class="muted session-id" />
-                  <Line text={session.trigger ?? session.channel} class="session-channel" />
+                  <Line text={session.sessionId} class="muted phone-2-1" />
+                  <Line text={session.trigger ?? session.channel} class="phone-2-2" />
                   <span class="number muted">
                     <RelativeTime time={session.lastAt} />
                   </span>

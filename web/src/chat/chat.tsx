@@ -33,7 +33,7 @@ export default function ChatView() {
   return (
     <div class={`chat ${openId === undefined ? "" : "has-conversation"} ${list?.length === 0 ? "has-none" : ""}`}>
       {list === undefined ? (
-        <section class="session-list" aria-label="Conversations">
+        <section class="session-list pane" aria-label="Conversations">
           <header class="view-head">
             {openId === undefined ? <h1>Chat</h1> : <h2 class="view-title">Chat</h2>}
           </header>

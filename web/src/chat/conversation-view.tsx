@@ -65,7 +65,7 @@ export function Conversation({ id }: { id: string }) {
   ]);
 
   return (
-    <section class="conversation space-main" aria-label="Conversation">
+    <section class="conversation space-main pane" aria-label="Conversation">
       <header class="view-head">
         <a class="icon-button only-phone" href="/chat" aria-label="All conversations">
           <Icon name="back" />
@@ -73,7 +73,7 @@ export function Conversation({ id }: { id: string }) {
         <h1 class="line-text">
           <Line text={describeSession(id)} limit={120} />
         </h1>
-        {isMine && <Line text={id} limit={120} class="muted session-id hide-phone" />}
+        {isMine && <Line text={id} limit={120} class="muted session-id xs hide-phone" />}
         <span class="grow" />
         <a class="icon-button" href={buildSharedPath(id)} aria-label="Show this conversation in the shared inbox" title="Show this conversation in the shared inbox (s)">
           <Icon name="channels" />
@@ -117,7 +117,7 @@ export function Conversation({ id }: { id: string }) {
       {canWrite ? (
         <ChatComposer id={id} entries={entries} onSend={(text, to) => void send(text, to)} />
       ) : (
-        <div class="join-bar">
+        <div class="join-bar sm line gap-3">
           <span class="muted grow">{describeReading(isMine)}</span>
           {isMine && current && (
             <a class="button" href={buildPath("chat", current.id)}>
@@ -192,7 +192,7 @@ function ChatComposer({ id, entries, onSend }: ChatComposerProps) {
   };
   return (
     <Composer id={id} placeholder={to === null ? "Write a message" : `Message ${toLine(displayName(to), 40)}`} names={names} onText={setText} onSend={(words) => onSend(words, findAddressee(words) ?? usual)}>
-      <label class="chat-to">
+      <label class="chat-to line">
         <span>To</span>
         <select class="chat-to-select" value={to ?? ""} disabled={addressee !== undefined} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="">whom the rules choose</option>

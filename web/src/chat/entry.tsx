@@ -31,9 +31,9 @@ export const EntryRow = memo(function EntryRow({ entry, isFollowing, hasKeys, is
   return (
     <article class={`message chat-entry ${entry.kind} ${isShort ? "is-following" : ""}`}>
       {isShort ? <Clock time={entry.createdAt} /> : <Avatar name={label} kind={kind} />}
-      <div class="message-main">
+      <div>
         {!isShort && (
-          <header class="message-head">
+          <header class="message-head line gap-2">
             <SenderName name={sender} label={label} isAgent={kind === "agent"} />
             {isQuestion && <span class="muted">asks</span>}
             {entry.kind === "user_prompt" && <Recipients entry={entry} />}
@@ -42,7 +42,7 @@ export const EntryRow = memo(function EntryRow({ entry, isFollowing, hasKeys, is
         )}
         {isQuestion ? <Question entry={entry} hasKeys={hasKeys} /> : <Markdown text={entry.content} />}
         {isQueued && (
-          <p class="entry-state muted">
+          <p class="line xs muted">
             <Icon name="clock" size={12} /> waits until this thought is done
           </p>
         )}
@@ -62,7 +62,7 @@ function Recipients({ entry }: { entry: SharedEntry }) {
   const targets = listTargets(entry);
   if (targets.length === 0) return null;
   return (
-    <span class="entry-to muted">
+    <span class="line-text muted">
       to{" "}
       {targets.map((target, index) => (
         <span key={target}>
@@ -70,7 +70,7 @@ function Recipients({ entry }: { entry: SharedEntry }) {
           {findEntity(target) === undefined ? (
             <Line text={target} limit={60} />
           ) : (
-            <a class="entry-target" href={buildPath("agents", target)}>
+            <a class="entry-target accent-hover" href={buildPath("agents", target)}>
               <Name name={target} />
             </a>
           )}

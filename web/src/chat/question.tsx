@@ -21,7 +21,7 @@ const MAX_KEYS = 9;
 
 export function Question({ entry, hasKeys }: { entry: SharedEntry; hasKeys: boolean }) {
   return (
-    <div class={`question ${entry.status === "pending" ? "is-open" : ""}`}>
+    <div class={`card question stack gap-2 pad ${entry.status === "pending" ? "is-open" : ""}`}>
       <Markdown text={entry.content} class="question-text" />
       {entry.status === "pending" ? <OpenQuestion entry={entry} hasKeys={hasKeys} /> : <Ending entry={entry} />}
     </div>
@@ -43,7 +43,7 @@ function OpenQuestion({ entry, hasKeys }: { entry: SharedEntry; hasKeys: boolean
         </details>
       )}
       <AnswerForm key={decision.iteration} decision={decision} />
-      <p class="question-foot muted">
+      <p class="question-foot line wrap muted">
         {decision.deadline !== null && <Countdown time={decision.deadline} />}
         {decision.freeText && decision.action === undefined && <span>What you write below answers it, too.</span>}
         <a class="link" href={buildPath("decisions", id)}>
@@ -73,7 +73,7 @@ function AnswerKeys({ decision }: { decision: Decision }) {
 function Ending({ entry }: { entry: SharedEntry }) {
   const isAnswered = entry.status === "answered";
   return (
-    <p class="question-end">
+    <p class="question-end sm">
       <Icon name={isAnswered ? "check" : "close"} size={14} />
       <span class="text">{entry.answer === null ? (isAnswered ? "Answered" : "Ended without an answer") : toLine(entry.answer, 600)}</span>
       {entry.answeredAt !== null && (

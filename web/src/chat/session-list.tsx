@@ -21,7 +21,7 @@ export function SessionList({ list, openId, onCreate }: ListProps) {
   // What is open has the first heading.
   const Heading = openId === undefined ? "h1" : "h2";
   return (
-    <section class="session-list" aria-label="Conversations">
+    <section class="session-list pane" aria-label="Conversations">
       <header class="view-head">
         <Heading class="view-title">Chat</Heading>
         <span class="grow" />
@@ -29,7 +29,7 @@ export function SessionList({ list, openId, onCreate }: ListProps) {
           <Icon name="plus" size={14} /> New
         </button>
       </header>
-      <ul class="session-rows">
+      <ul class="session-rows fill">
         {list.map((session) => (
           <SessionRow key={parseBase(session.id)} session={session} isOpen={openId !== undefined && parseBase(openId) === parseBase(session.id)} />
         ))}
@@ -44,13 +44,13 @@ function SessionRow({ session, isOpen }: { session: ChatSession; isOpen: boolean
   const words = last === undefined ? "" : last === null ? "Nothing was said yet" : (last.sender === me.value ? "You: " : "") + stripMarks(last.content.slice(0, 300));
   return (
     <li>
-      <a class={`session-row ${session.isUnread ? "is-unread" : ""}`} href={buildPath("chat", session.id)} aria-current={isOpen ? "page" : undefined}>
+      <a class={`row session-row ${session.isUnread ? "is-unread" : ""}`} href={buildPath("chat", session.id)} aria-current={isOpen ? "page" : undefined}>
         <Avatar name={partner === undefined ? describeSession(session.id) : displayName(partner)} kind={partner === undefined ? "service" : (findEntity(partner)?.kind ?? "agent")} />
-        <span class="session-who">
+        <span class="session-who line gap-2">
           <Line text={describeSession(session.id)} limit={60} class="session-name" />
           <RelativeTime time={session.lastAt} />
         </span>
-        <span class="session-words">
+        <span class="line gap-2">
           <Line text={words} limit={120} class="muted grow" />
           {session.questions > 0 ? (
             <span class="count" title={`${plural(session.questions, "question")} for you`}>
@@ -58,7 +58,7 @@ function SessionRow({ session, isOpen }: { session: ChatSession; isOpen: boolean
             </span>
           ) : (
             session.isUnread && (
-              <span class="unread-dot">
+              <span class="mark accent">
                 <span class="visually-hidden">unread</span>
               </span>
             )

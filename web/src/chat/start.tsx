@@ -35,28 +35,28 @@ export function Start() {
   const { runs, isLoading } = agents().value;
   const partners = listPartners();
   return (
-    <div class="chat-start">
+    <div class="chat-start stack gap-2">
       <h2 class="chat-start-title">Choose whom to write to</h2>
       <p class="muted">Each conversation is a session of its own. Answers come here, and nobody else writes in it.</p>
-      <ul class="partner-list">
+      <ul class="partner-list card-grid gap-2">
         <li>
-          <button class="card partner" onClick={() => openConversation(null, null)}>
+          <button class="card row partner line" onClick={() => openConversation(null, null)}>
             <span class="partner-icon">
               <Icon name="chat" />
             </span>
-            <span class="partner-text">
-              <strong>Let the rules choose</strong>
-              <span class="muted">the routing rules say who answers</span>
+            <span class="partner-text stack grow">
+              <span class="strong">Let the rules choose</span>
+              <span class="muted xs">the routing rules say who answers</span>
             </span>
           </button>
         </li>
         {partners.map((agent) => (
           <li key={agent.name}>
-            <button class="card partner" onClick={() => openConversation(agent.name, agent.name)}>
+            <button class="card row partner line" onClick={() => openConversation(agent.name, agent.name)}>
               <Avatar name={agent.displayName} isActive={runs[agent.name] !== undefined} />
-              <span class="partner-text">
-                <Name name={agent.name} label={agent.displayName} class="partner-name" />
-                <Line text={[agent.team, agent.role].filter(Boolean).join(" · ") || agent.name} limit={60} class="muted" />
+              <span class="partner-text stack grow">
+                <Name name={agent.name} label={agent.displayName} class="strong" />
+                <Line text={[agent.team, agent.role].filter(Boolean).join(" · ") || agent.name} limit={60} class="muted xs" />
               </span>
               <AgentBadge agent={agent} runId={runs[agent.name]} />
             </button>
@@ -85,7 +85,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New conversation" onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), create())}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), create())}>
         <label class="label">
           With
           <select class="field" value={agent} autoFocus onChange={(event) => setAgent(event.currentTarget.value)}>
@@ -112,7 +112,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
             }}
           />
         </label>
-        <p class="muted dialog-note" role="status">
+        <p class="muted xs" role="status">
           {isTaken ? "You have a conversation with this name. It is opened." : isValid ? "Small letters, digits, dots and dashes." : "A name has small letters, digits, dots and dashes, and begins with a letter or a digit."}
         </p>
         <DialogActions action={isTaken ? "Open" : "Start"} isDisabled={!isValid} onCancel={onClose} />

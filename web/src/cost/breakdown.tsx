@@ -63,7 +63,7 @@ export function Breakdown({ groups, total, by, tones, filter, onHighlight }: Bre
             return (
               <tr key={name} onMouseEnter={() => onHighlight(name)}>
                 <th scope="row">
-                  <span class="cost-name">
+                  <span class="cost-name line gap-2">
                     <i class={`swatch ${tones.get(name) ?? "is-rest"}`} />
                     {by === "agent" ? (
                       <a class="line-text" href={buildPath("agents", name)}>
@@ -113,16 +113,16 @@ export function Breakdown({ groups, total, by, tones, filter, onHighlight }: Bre
 export function Causes({ groups, filter }: { groups: readonly Usage[]; filter: RunFilter }) {
   const list = groups.toSorted((a, b) => b.runs - a.runs);
   const most = Math.max(1, ...list.map((group) => group.runs));
-  if (list.length === 0) return <p class="card home-quiet muted">No agent woke.</p>;
+  if (list.length === 0) return <p class="card pad sm muted">No agent woke.</p>;
   return (
     <ul class="card row-list">
       {list.map((group) => (
         <li key={group.cause}>
-          <a class="cause-row" href={linkRuns({ ...filter, cause: group.cause })} title={plural(group.runs, "run")}>
+          <a class="row cause-row" href={linkRuns({ ...filter, cause: group.cause })} title={plural(group.runs, "run")}>
             <span class="cause-bar" style={{ width: `${(group.runs / most) * 100}%` }} />
-            <span class="cause-name">{describeWake(group.cause ?? "")}</span>
+            <span class="cause-name line-text">{describeWake(group.cause ?? "")}</span>
             <span class="number muted hide-phone">{formatSize(sumTokens(group))} tok</span>
-            <span class="number cause-count">{group.runs.toLocaleString("en")}</span>
+            <span class="number strong">{group.runs.toLocaleString("en")}</span>
           </a>
         </li>
       ))}

@@ -17,7 +17,7 @@ export function BudgetList({ agent }: { agent: string | undefined }) {
   if (value === undefined) return error === undefined ? <Skeleton rows={4} /> : <Failure error={error} onRetry={reload} />;
   if (value.items.length === 0) {
     return (
-      <div class="card home-quiet muted">
+      <div class="card pad sm muted">
         <p>{agent === undefined ? "No agent has a budget: each may use as much as it likes." : "It has no budget."}</p>
         <p>
           A budget is in the <code>config</code> of an agent: <code>"budget": {"{"}"tokens": 2000000, "per": "day"{"}"}</code>
@@ -29,7 +29,7 @@ export function BudgetList({ agent }: { agent: string | undefined }) {
   return (
     <ul class="card row-list">
       {list.map((budget) => (
-        <li key={budget.agent} class="budget">
+        <li key={budget.agent} class="budget stack gap-2 sm">
           <BudgetRow budget={budget} />
         </li>
       ))}
@@ -41,21 +41,21 @@ function BudgetRow({ budget }: { budget: BudgetStatus }) {
   const own = { agent: budget.agent, since: budget.periodStart };
   return (
     <>
-      <div class="budget-head">
+      <div class="line gap-2">
         <Avatar name={displayName(budget.agent)} isSmall />
-        <a class="line-text budget-name" href={buildPath("agents", budget.agent)}>
+        <a class="line-text accent-hover strong" href={buildPath("agents", budget.agent)}>
           <Line text={displayName(budget.agent)} limit={60} />
         </a>
         {budget.exhausted && <span class="badge danger">used up</span>}
         <span class="grow" />
-        <span class="muted budget-end" title={formatExact(budget.periodEnd)}>
+        <span class="muted xs" title={formatExact(budget.periodEnd)}>
           {budget.exhausted ? "thinks again" : "begins again"} <RelativeTime time={budget.restUntil ?? budget.periodEnd} />
         </span>
       </div>
       {budget.tokens !== null && <Meter label="tokens" used={budget.usedTokens} limit={budget.tokens} per={budget.per} href={linkRuns(own)} />}
       {budget.cycles !== null && <Meter label="cycles" used={budget.usedCycles} limit={budget.cycles} per={budget.per} href={linkRuns(own)} />}
       {(budget.stoppedRuns > 0 || budget.exhausted) && (
-        <p class="budget-stops">
+        <p class="line gap-4 xs">
           <a class="link" href={linkRuns({ ...own, stopped: "true" })}>
             {plural(budget.stoppedRuns, "run")} stopped
           </a>
@@ -76,7 +76,7 @@ function Meter({ label, used, limit, per, href }: { label: string; used: number;
       <span class="meter-track" role="meter" aria-label={`${label} used`} aria-valuenow={Math.min(used, limit)} aria-valuemin={0} aria-valuemax={Math.max(1, limit)}>
         <i class={`meter-bar ${level}`} style={{ width: `${Math.min(100, part * 100)}%` }} />
       </span>
-      <span class="meter-text">
+      <span class="meter-text xs number">
         {formatSize(used)} <span class="muted">of {formatSize(limit)} {label} {per === "hour" ? "an hour" : `a ${per}`}</span>
       </span>
     </a>

@@ -68,7 +68,7 @@ function CostPage() {
           </button>
         )}
       </header>
-      <div class="view-body cost">
+      <div class="view-body is-wide stack gap-5">
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : (
@@ -105,18 +105,18 @@ function CostPage() {
                 )}
               </section>
             )}
-            <div class="cost-columns">
-              <section class="cost-section" aria-labelledby="wakes">
+            <div class="columns">
+              <section class="stack gap-2" aria-labelledby="wakes">
                 <h2 id="wakes">Why agents woke</h2>
                 {value === undefined ? <Skeleton rows={4} /> : <Causes groups={value.causes} filter={{ agent, since: value.period.since }} />}
               </section>
-              <section class="cost-section" aria-labelledby="budgets">
+              <section class="stack gap-2" aria-labelledby="budgets">
                 <h2 id="budgets">Budgets</h2>
                 <BudgetList agent={agent} />
               </section>
             </div>
             {value !== undefined && value.total.runs > 0 && (
-              <section class="cost-section" aria-labelledby="expensive">
+              <section class="stack gap-2" aria-labelledby="expensive">
                 <h2 id="expensive">The most expensive runs</h2>
                 <ExpensiveRuns agent={agent} since={value.period.since} />
               </section>
@@ -146,9 +146,9 @@ function Summary({ total, agent, since }: { total: Usage | undefined; agent: str
 
 function Figure({ href, label, value, isBad = false }: { href: string; label: string; value: string | undefined; isBad?: boolean }) {
   return (
-    <a class={`figure ${isBad ? "is-bad" : ""}`} href={href}>
+    <a class={`figure stack top ${isBad ? "is-bad" : ""}`} href={href}>
       <span class="figure-value">{value ?? "–"}</span>
-      <span class="figure-label">{label}</span>
+      <span class="figure-label xs muted">{label}</span>
     </a>
   );
 }

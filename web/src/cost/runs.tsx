@@ -74,7 +74,7 @@ function FilteredRuns() {
         </a>
         <h1>Most expensive runs</h1>
       </header>
-      <div class="view-body cost">
+      <div class="view-body is-wide stack gap-5">
         <Chips />
         {value === undefined ? (
           error === undefined ? (
@@ -107,21 +107,21 @@ function FilteredRuns() {
 function RunList({ runs, selected }: { runs: readonly Run[]; selected: number }) {
   const most = Math.max(1, ...runs.map(sumTokens));
   return (
-    <ol class="card run-list dear-list">
+    <ol class="card row-list">
       {runs.map((run, position) => (
         <li key={run.id}>
-          <a class={`dear-row ${position === selected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
+          <a class={`row dear-row ${position === selected ? "is-selected" : ""}`} href={buildPath("runs", run.id)}>
             <Avatar name={displayName(run.agent)} isSmall />
-            <span class="run-what">
-              <span class="run-title">
-                <Line text={displayName(run.agent)} class="agent-name" />
-                <span class="muted dear-cause">{describeCause(run.cause)}</span>
+            <span class="stack">
+              <span class="run-title line gap-2">
+                <Line text={displayName(run.agent)} class="agent-name strong" />
+                <span class="muted line-text">{describeCause(run.cause)}</span>
                 {((run.status !== "completed" && run.status !== "skipped") || run.limit !== null) && <span class={`badge ${run.limit === "budget" ? "warn" : runTone(run)}`}>{describeStatus(run)}</span>}
               </span>
               <Line text={run.error ?? run.summary} class="muted" />
             </span>
-            <Line text={run.model} class="muted hide-phone dear-model" />
-            <span class="dear-tokens" title={`${run.promptTokens.toLocaleString("en")} prompt, ${run.completionTokens.toLocaleString("en")} completion`}>
+            <Line text={run.model} class="muted hide-phone" />
+            <span class="dear-tokens stack end" title={`${run.promptTokens.toLocaleString("en")} prompt, ${run.completionTokens.toLocaleString("en")} completion`}>
               <span class="number">{formatSize(sumTokens(run))} tok</span>
               <i class="dear-bar" style={{ width: `${(sumTokens(run) / most) * 100}%` }} />
             </span>
@@ -153,7 +153,7 @@ function Chips() {
   add("until", (time) => `until ${describeInstant(time)}`);
   if (chips.length === 0) return <p class="muted">The last 7 days</p>;
   return (
-    <ul class="chips" aria-label="Filters">
+    <ul class="line wrap gap-2" aria-label="Filters">
       {chips.map(([name, text]) => (
         <li key={name}>
           <button class="button small filter-chip" aria-label={`Remove the filter: ${text}`} onClick={() => changeQuery({ [name]: undefined })}>

@@ -20,12 +20,12 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
   const isOpen = decision.status === "pending";
   return (
     <article class={`card decision ${isSelected ? "is-selected" : ""}`} id={decision.id} aria-label={`Decision: ${toLine(decision.question, 80)}`}>
-      <header class="decision-head">
+      <header class="decision-head view-bar sm line gap-2">
         <Avatar name={displayName(decision.asker)} kind={findEntity(decision.asker)?.kind ?? "agent"} isSmall />
-        <a class="decision-asker line-text" href={buildPath("agents", decision.asker)}>
+        <a class="strong line-text" href={buildPath("agents", decision.asker)}>
           <Name name={decision.asker} />
         </a>
-        <span class="muted decision-asks">
+        <span class="muted line gap-1 hide-phone">
           asks <Line text={decision.asked.map(displayName).join(", ")} />
         </span>
         <span class="grow" />
@@ -35,7 +35,7 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
           <RelativeTime time={decision.createdAt} />
         </a>
       </header>
-      <div class="decision-body">
+      <div class="stack gap-3 pad">
         <Markdown text={decision.question} class="decision-question" />
         {decision.iteration > 1 && decision.guidance !== null && <Markdown text={`Sent back: ${decision.guidance}`} class="muted" />}
         {decision.action !== undefined && <ActionView decision={decision} />}
@@ -55,8 +55,8 @@ function ActionView({ decision }: { decision: Decision }) {
   const { action } = decision;
   if (action === undefined) return null;
   return (
-    <div class="decision-action">
-      <span class="decision-tool">
+    <div class="stack gap-2">
+      <span class="line sm soft">
         <Icon name="tool" size={14} /> wants to run <code class="text">{toLine(action.name, 80)}</code>
       </span>
       {Object.keys(action.args).length > 0 && <DataView value={action.args} limit={1200} />}
@@ -98,7 +98,7 @@ export function AnswerForm({ decision }: { decision: Decision }) {
     return <TextForm label={label} isBusy={isBusy} onCancel={() => setMode("options")} onSend={send} />;
   }
   return (
-    <div class="decision-answers">
+    <div class="decision-answers line wrap gap-2">
       {decision.options.map((option, index) => (
         <button
           key={option.id}
@@ -127,7 +127,7 @@ export function AnswerForm({ decision }: { decision: Decision }) {
         </button>
       )}
       {isDue && (
-        <p class="decision-default muted">
+        <p class="decision-default line muted">
           <Icon name="clock" size={13} /> {fallback === undefined ? "Without an answer in time it ends unanswered." : <>Without an answer in time: <Line text={fallback.label} limit={80} /></>}
         </p>
       )}
@@ -145,7 +145,7 @@ function TextForm({ label, isBusy, onSend, onCancel }: FormProps<string> & { lab
   const [text, setText] = useState("");
   return (
     <form
-      class="answer-form"
+      class="answer-form stack gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         if (text.trim() !== "") onSend(text);
@@ -165,7 +165,7 @@ function ArgumentsForm({ decision, isBusy, onSend, onCancel }: FormProps<Record<
   const args = parseObject(text);
   return (
     <form
-      class="answer-form"
+      class="answer-form stack gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         if (args !== undefined) onSend(args);
@@ -183,7 +183,7 @@ function ArgumentsForm({ decision, isBusy, onSend, onCancel }: FormProps<Record<
 
 function FormButtons({ isBusy, onCancel }: { isBusy: boolean; onCancel: () => void }) {
   return (
-    <div class="decision-answers">
+    <div class="decision-answers line wrap gap-2">
       <button class="button primary" disabled={isBusy}>
         Send answer
       </button>
@@ -197,11 +197,11 @@ function FormButtons({ isBusy, onCancel }: { isBusy: boolean; onCancel: () => vo
 function Outcome({ decision }: { decision: Decision }) {
   if (decision.answers.length === 0) return <p class="muted">{decision.status === "revising" ? "It is being revised." : `It is ${decision.status}.`}</p>;
   return (
-    <ol class="answer-list">
+    <ol class="answer-list stack sm">
       {decision.answers.map((answer) => {
         const isLast = answer.iteration === decision.answers.at(-1)?.iteration;
         return (
-          <li key={answer.iteration} class="answer-row">
+          <li key={answer.iteration} class="answer-row line top gap-2">
             <Icon name={["answered", "defaulted"].includes(answer.outcome) ? "check" : "close"} size={14} />
             <span class="text grow">
               <strong>{answer.by === null ? "The deadline" : toLine(displayName(answer.by), 60)}</strong> {answer.outcome}

@@ -72,7 +72,7 @@ function DecisionList() {
             )}
           </Empty>
         ) : (
-          <div class="decision-list">
+          <div class="decision-list stack gap-3">
             {list.map((decision, position) => (
               <DecisionCard key={decision.id} decision={decision} isSelected={position === index} />
             ))}
@@ -100,8 +100,8 @@ function EndedDecisions() {
   if (value === undefined) return <Skeleton />;
   if (value.length === 0) return <Empty icon="decision" title="No decision has ended yet" />;
   return (
-    <ul class="gate-list">
-      <li class="list-head hide-phone" aria-hidden="true">
+    <ul class="card row-list">
+      <li class="list-head gate-head hide-phone" aria-hidden="true">
         <span />
         <span>Question</span>
         <span>Asked by</span>
@@ -110,11 +110,11 @@ function EndedDecisions() {
         <span>When</span>
       </li>
       {value.map((decision) => (
-        <li key={decision.id} class="gate">
-          <a class="gate-row" href={buildPath("decisions", decision.id)}>
+        <li key={decision.id}>
+          <a class="row gate-row" href={buildPath("decisions", decision.id)}>
             <Icon name={decision.status === "answered" ? "check" : "close"} />
-            <Line text={decision.question} class="gate-name" />
-            <Line text={displayName(decision.asker)} class="gate-who muted" />
+            <Line text={decision.question} class="phone-1-2 strong" />
+            <Line text={displayName(decision.asker)} class="phone-2-2 line muted" />
             <Line text={describeOutcome(decision)} class="gate-awaits" />
             <Line text={decision.answer?.by ? displayName(decision.answer.by) : decision.status} class="muted hide-phone" />
             <RelativeTime time={decision.answer?.at ?? decision.createdAt} />
@@ -141,7 +141,7 @@ function DecisionPage({ id }: { id: string }) {
       </header>
       <div class="view-body">
         {decision !== undefined ? (
-          <div class="decision-list">
+          <div class="decision-list stack gap-3">
             <DecisionCard decision={decision} />
             <dl class="facts">
               {canSeeGate(decision) && <dt>Gate</dt>}

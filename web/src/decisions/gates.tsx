@@ -91,8 +91,8 @@ export default function Gates() {
             </p>
           </Empty>
         ) : (
-          <ul class="gate-list">
-            <li class="list-head hide-phone" aria-hidden="true">
+          <ul class="card row-list">
+            <li class="list-head gate-head hide-phone" aria-hidden="true">
               <span />
               <span>Gate</span>
               <span>Keeps</span>
@@ -101,7 +101,7 @@ export default function Gates() {
               <span>{isEnded ? "Ended" : "Since"}</span>
             </li>
             {list.map((gate, position) => (
-              <li key={gate.id} class={`gate ${position === index ? "is-selected" : ""}`}>
+              <li key={gate.id} class={position === index ? "is-selected" : ""}>
                 <GateRow gate={gate} isOpen={gate.id === openId} onToggle={() => toggle(gate)} />
                 {gate.id === openId && <GateDetail gate={gate} onChange={reload} />}
               </li>
@@ -115,22 +115,22 @@ export default function Gates() {
 
 function GateRow({ gate, isOpen, onToggle }: { gate: Gate; isOpen: boolean; onToggle: () => void }) {
   return (
-    <button class="gate-row" aria-expanded={isOpen} onClick={onToggle}>
+    <button class="row gate-row" aria-expanded={isOpen} onClick={onToggle}>
       <span title={gate.kind}>
         <Icon name={KIND_ICONS[gate.kind]} />
       </span>
-      <Line text={findDecision(gate)?.question ?? gate.name} class="gate-name" />
-      <span class="gate-who">
+      <Line text={findDecision(gate)?.question ?? gate.name} class="phone-1-2 strong" />
+      <span class="phone-2-2 line">
         <Avatar name={displayName(gate.owner)} kind={findEntity(gate.owner)?.kind ?? "agent"} isSmall />
         <Name name={gate.owner} />
       </span>
       <Line text={describeWait(gate)} class="gate-awaits muted" />
-      <span class="gate-badges">
+      <span class="line end phone-2-3">
         {gate.trouble !== null && <span class="badge danger">check fails</span>}
         {gate.status === "pending" && gate.deadline !== null && <Countdown time={gate.deadline} />}
         {gate.status !== "pending" && <span class={`badge ${gate.status === "resolved" ? "accent" : ""}`}>{gate.status}</span>}
       </span>
-      <span class="number">{gate.status === "pending" ? <RelativeTime time={gate.createdAt} /> : <RelativeTime time={gate.resolution?.at ?? gate.createdAt} />}</span>
+      <span class="number muted phone-1-3">{gate.status === "pending" ? <RelativeTime time={gate.createdAt} /> : <RelativeTime time={gate.resolution?.at ?? gate.createdAt} />}</span>
     </button>
   );
 }
@@ -148,7 +148,7 @@ function GateDetail({ gate, onChange }: { gate: Gate; onChange: () => void }) {
       return isDone;
     });
   return (
-    <div class="gate-more">
+    <div class="gate-more row-more stack gap-3">
       {gate.instruction !== "" && <Markdown text={gate.instruction} />}
       {gate.trouble !== null && <p class="notice danger text">{toLine(gate.trouble, 600)}</p>}
       <dl class="facts">
@@ -173,7 +173,7 @@ function GateDetail({ gate, onChange }: { gate: Gate; onChange: () => void }) {
         <dd>{gate.deadline === null ? "it has none" : gate.atDeadline === "open" ? "it ends" : "it stays pending, and the owner gets an alert"}</dd>
       </dl>
       {gate.status === "pending" && gate.kind !== "decision" && !isEnded && (
-        <form class="decision-answers" onSubmit={(event) => (event.preventDefault(), void end(false))}>
+        <form class="decision-answers line wrap gap-2" onSubmit={(event) => (event.preventDefault(), void end(false))}>
           <input class="field gate-reason" placeholder="Why (optional)" aria-label="Reason" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
           <button class="button primary" disabled={isBusy}>
             Resolve

@@ -90,9 +90,9 @@ function Identity({ total }: { total: AccountTotal }) {
   const sum = STATES.reduce((count, state) => count + total[state], 0);
   const isBalanced = sum === total.accepted;
   return (
-    <div class="identity">
+    <div class="stack gap-3 pad">
       <p class="identity-sum">
-        <a class="identity-part" href="/items">
+        <a class="identity-part stack xs muted" href="/items">
           <b>{total.accepted.toLocaleString("en")}</b> <span>accepted</span>
         </a>
         <span class={`identity-sign ${isBalanced ? "" : "is-bad"}`} aria-label={isBalanced ? "equals" : "does not equal"}>
@@ -105,7 +105,7 @@ function Identity({ total }: { total: AccountTotal }) {
                 +
               </span>
             )}
-            <a class="identity-part" href={withFilters("/items", { state })}>
+            <a class="identity-part stack xs muted" href={withFilters("/items", { state })}>
               <b>{total[state].toLocaleString("en")}</b>{" "}
               <span>
                 <i class={`swatch ${TONES[state]}`} /> {state}
@@ -133,7 +133,7 @@ function AccountRow({ account }: { account: Account }) {
   return (
     <tr class={account.balanced ? "" : "is-unbalanced"}>
       <th scope="row">
-        <a class="account-name" href={buildPath("inbox", account.name)}>
+        <a class="account-name line gap-2" href={buildPath("inbox", account.name)}>
           <Avatar name={display} kind={findEntity(account.name)?.kind ?? "agent"} isSmall />
           <Line text={display} limit={60} />
           {!account.balanced && <span class="badge danger">out of balance</span>}

@@ -32,7 +32,7 @@ export function Charts({ history }: { history: History }) {
   const longest = Math.max(0, ...steps.map((step) => step.longestWaitMs ?? 0));
   const waiting = steps.reduce((sum, step) => sum + step.waiting, 0);
   return (
-    <div class="health-charts">
+    <div class="columns health-charts gap-3">
       <div class="card">
         <BarChart
           title="Events"

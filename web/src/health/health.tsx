@@ -52,22 +52,22 @@ export default function Health() {
           ))}
         </nav>
       </header>
-      <div class="view-body health">
+      <div class="view-body is-wide stack gap-5">
         {health.error !== undefined && health.value === undefined ? (
           <Failure error={health.error} onRetry={health.reload} />
         ) : (
           <>
             <Summary health={health.value} history={history.value} dead={accounts.value?.total.dead} pending={accounts.value?.total.pending} alerts={overview.value?.waiting.alertCount} />
-            <section class="health-section" aria-labelledby="accounts">
+            <section class="stack gap-2" aria-labelledby="accounts">
               <Accounts page={accounts.value} error={accounts.error} checks={checks} onCheck={() => setChecks(checks + 1)} />
             </section>
             {history.value === undefined ? history.error === undefined ? <Skeleton rows={8} /> : <Failure error={history.error} onRetry={history.reload} /> : <Charts history={history.value} />}
-            <div class="health-columns">
-              <section class="health-section" aria-labelledby="parts">
+            <div class="columns">
+              <section class="stack gap-2" aria-labelledby="parts">
                 <h2 id="parts">Parts</h2>
                 <Parts health={health.value} history={history.value} />
               </section>
-              <section class="health-section" aria-labelledby="alerts">
+              <section class="stack gap-2" aria-labelledby="alerts">
                 <h2 id="alerts">Alerts for you</h2>
                 <Alerts waiting={overview.value?.waiting} />
               </section>
@@ -119,9 +119,9 @@ function Figure({ href, label, value, isBad = false }: { href: string; label: st
     document.getElementById(href.slice(1))?.scrollIntoView({ block: "center" });
   };
   return (
-    <a class={`figure ${isBad ? "is-bad" : ""}`} href={href} onClick={jump}>
+    <a class={`figure stack top ${isBad ? "is-bad" : ""}`} href={href} onClick={jump}>
       <span class="figure-value">{value ?? "–"}</span>
-      <span class="figure-label">{label}</span>
+      <span class="figure-label xs muted">{label}</span>
     </a>
   );
 }

@@ -33,14 +33,14 @@ export default function Items() {
     { id: "back-to-health", title: "Back to health", group: "Items", keys: "Escape", run: () => navigate("/health") },
   ]);
   return (
-    <div class="items-view">
+    <div class="pane">
       <header class="view-head">
         <a class="icon-button" href="/health" aria-label="Health">
           <Icon name="back" />
         </a>
         <h1>Items of all inboxes</h1>
       </header>
-      <div class="items-filters">
+      <div class="items-filters view-bar line gap-2 wrap">
         <nav class="tabs" aria-label="State">
           {[undefined, ...STATES].map((name) => (
             <a key={name ?? ""} class="tab" href={withFilters("/items", { state: name, since, until })} aria-current={name === state ? "page" : undefined}>
@@ -55,7 +55,7 @@ export default function Items() {
           </button>
         )}
       </div>
-      <div class="items-rows">
+      <div class="fill">
         {list.error !== undefined && list.items.length === 0 ? (
           <Failure error={list.error} onRetry={list.loadMore} />
         ) : list.items.length === 0 ? (
@@ -77,10 +77,10 @@ export default function Items() {
 
 function Row({ item, isSelected }: { item: Item; isSelected: boolean }) {
   return (
-    <a class={`items-row ${isSelected ? "is-selected" : ""}`} href={linkItem(item)}>
+    <a class={`row items-row ${isSelected ? "is-selected" : ""}`} href={linkItem(item)}>
       <Priority level={item.priority} />
       <Avatar name={displayName(item.recipient)} kind={findEntity(item.recipient)?.kind ?? "agent"} isSmall />
-      <Line text={displayName(item.recipient)} limit={60} class="items-who" />
+      <Line text={displayName(item.recipient)} limit={60} class="strong" />
       <Line text={item.subject || stripMarks(itemText(item).slice(0, 400)) || `from ${item.senderName ?? item.source}`} class="grow" />
       <span class="muted hide-phone">{describeType(item.type)}</span>
       <span class={`badge ${item.state === "dead" ? "danger" : item.state === "pending" ? "accent" : ""}`}>{item.state}</span>

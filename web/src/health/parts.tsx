@@ -12,6 +12,11 @@ import { formatDuration, RelativeTime } from "../ui/time.js";
 /** What is shown of a part: its name, its state, and where more of it is. */
 type Part = [name: string, tone: "well" | "warn" | "bad", text: string, href?: string];
 
+const TONES = {
+  well: { mark: "accent", text: "muted" },
+  warn: { mark: "warn", text: "warn-text" },
+  bad: { mark: "danger", text: "danger-text" },
+} as const;
 const TRANSPORTS: Record<string, string> = { memory: "within this process", socket: "a socket on this machine", redis: "Redis", nats: "NATS", postgres: "PostgreSQL" };
 
 export function Parts({ health, history }: { health: Health | undefined; history: History | undefined }) {
@@ -21,13 +26,13 @@ export function Parts({ health, history }: { health: Health | undefined; history
       {listParts(health, history).map(([name, tone, text, href]) => {
         const content = (
           <>
-            <i class={`part-mark is-${tone}`} />
-            <span class="part-name">{name}</span>
+            <i class={`mark ${TONES[tone].mark}`} />
+            <span class="part-name strong">{name}</span>
             <Line text={text} limit={200} class={`grow ${tone === "well" ? "muted" : ""}`} />
-            <span class={`part-state is-${tone}`}>{tone === "well" ? "works" : tone === "warn" ? "degraded" : "fails"}</span>
+            <span class={`xs ${TONES[tone].text}`}>{tone === "well" ? "works" : tone === "warn" ? "degraded" : "fails"}</span>
           </>
         );
-        return <li key={name}>{href === undefined ? <div class="part-row">{content}</div> : <a class="part-row" href={href}>{content}</a>}</li>;
+        return <li key={name}>{href === undefined ? <div class="row part-row line">{content}</div> : <a class="row part-row line" href={href}>{content}</a>}</li>;
       })}
     </ul>
   );
@@ -50,12 +55,12 @@ function listParts(health: Health, history: History | undefined): Part[] {
 
 export function Alerts({ waiting }: { waiting: Waiting | undefined }) {
   if (waiting === undefined) return <Skeleton rows={3} />;
-  if (waiting.alerts.length === 0) return <p class="card home-quiet muted">No alerts. What fails and needs a person comes here and into your inbox.</p>;
+  if (waiting.alerts.length === 0) return <p class="card pad sm muted">No alerts. What fails and needs a person comes here and into your inbox.</p>;
   return (
     <ul class="card row-list">
       {waiting.alerts.map((item) => (
         <li key={item.eventId}>
-          <a class="home-row" href={buildPath("inbox", item.recipient, item.eventId)}>
+          <a class="row home-row line" href={buildPath("inbox", item.recipient, item.eventId)}>
             <Priority level={item.priority} />
             <Line text={item.subject ?? item.content} class="grow" />
             <RelativeTime time={item.createdAt} />
@@ -64,7 +69,7 @@ export function Alerts({ waiting }: { waiting: Waiting | undefined }) {
       ))}
       {waiting.alertCount > waiting.alerts.length && (
         <li>
-          <a class="home-row link" href="/inbox?type=alert">
+          <a class="row home-row line link" href="/inbox?type=alert">
             <Icon name="inbox" size={14} /> {plural(waiting.alertCount - waiting.alerts.length, "more alert")}
           </a>
         </li>

@@ -53,23 +53,23 @@ export default function Home() {
       <header class="view-head">
         <h1>Home</h1>
       </header>
-      <div class="view-body home">
+      <div class="view-body is-wide home">
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : (
           <>
             <Summary overview={value} />
-            <div class="home-columns">
-              <section class="home-section" aria-labelledby="needs-you">
+            <div class="columns home-columns">
+              <section class="stack gap-2" aria-labelledby="needs-you">
                 <h2 id="needs-you">Needs you</h2>
                 <NeedsYou waiting={value?.waiting} />
               </section>
-              <div class="home-side">
-                <section class="home-section" aria-labelledby="thinking">
+              <div class="stack gap-5">
+                <section class="stack gap-2" aria-labelledby="thinking">
                   <h2 id="thinking">Thinking now</h2>
                   <Thinking list={value?.thinking} />
                 </section>
-                <section class="home-section" aria-labelledby="last-hour">
+                <section class="stack gap-2" aria-labelledby="last-hour">
                   <h2 id="last-hour">The last hour</h2>
                   <Activity recent={value?.recent} />
                 </section>
@@ -103,9 +103,9 @@ function Summary({ overview }: { overview: Overview | undefined }) {
 
 function Figure({ href, label, value, isUrgent = false }: { href: string; label: string; value: number | undefined; isUrgent?: boolean }) {
   return (
-    <a class={`figure ${isUrgent ? "is-urgent" : ""}`} href={href}>
+    <a class={`figure stack top ${isUrgent ? "is-urgent" : ""}`} href={href}>
       <span class="figure-value">{value === undefined ? "–" : formatSize(value)}</span>
-      <span class="figure-label">{label}</span>
+      <span class="figure-label xs muted">{label}</span>
     </a>
   );
 }
@@ -132,7 +132,7 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
   const others = waiting.decisionCount - MAX_DECISIONS;
   const rest = waiting.itemCount - items.length - waiting.items.filter((item) => item.type === "decision").length;
   return (
-    <div class="home-stack">
+    <div class="stack gap-3">
       {decisions.slice(0, MAX_DECISIONS).map((decision) => (
         <DecisionCard key={decision.id} decision={decision} />
       ))}
@@ -145,9 +145,9 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
         <ul class="card row-list">
           {items.map((item) => (
             <li key={item.eventId}>
-              <a class="home-row" href={buildPath("inbox", item.recipient, item.eventId)}>
+              <a class="row home-row line" href={buildPath("inbox", item.recipient, item.eventId)}>
                 <Priority level={item.priority} />
-                <span class="home-who">
+                <span class="home-who strong">
                   <Name name={item.sender} label={item.senderName ?? item.source} outside="a service" limit={40} />
                 </span>
                 <Line text={item.subject ?? stripMarks(item.content.slice(0, 400))} class="grow" />
@@ -158,7 +158,7 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
           ))}
           {rest > 0 && (
             <li>
-              <a class="home-row link" href="/inbox">
+              <a class="row home-row line link" href="/inbox">
                 {plural(rest, "more item")} in your inbox
               </a>
             </li>
@@ -188,14 +188,14 @@ function FirstSteps() {
 
 function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
   if (list === undefined) return <Skeleton rows={2} />;
-  if (list.length === 0) return <p class="card home-quiet muted">No agent is thinking. An agent wakes when its inbox has an item.</p>;
+  if (list.length === 0) return <p class="card pad sm muted">No agent is thinking. An agent wakes when its inbox has an item.</p>;
   return (
     <ul class="card row-list">
       {list.map((agent) => (
         <li key={agent.agent}>
-          <a class="home-row" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
+          <a class="row home-row line" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
             <Avatar name={agent.displayName} isSmall />
-            <Name name={agent.agent} label={agent.displayName} class="home-actor" />
+            <Name name={agent.agent} label={agent.displayName} class="strong" />
             <span class="muted grow">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
             <Dots />
             <Elapsed since={agent.since} />
@@ -210,17 +210,17 @@ function Activity({ recent }: { recent: Recent | undefined }) {
   if (recent === undefined) return <Skeleton />;
   const list = listActivity(recent);
   if (list.length === 0) {
-    return <p class="card home-quiet muted">Nothing happened. Post a message in a space, and its agents wake.</p>;
+    return <p class="card pad sm muted">Nothing happened. Post a message in a space, and its agents wake.</p>;
   }
   return (
     <ul class="card row-list">
       {list.slice(0, MAX_ENTRIES).map((entry) => (
         <li key={entry.id}>
-          <a class={`home-row ${entry.text === "" ? "" : "is-top"}`} href={entry.href}>
+          <a class={`row home-row line ${entry.text === "" ? "" : "top quiet-icon"}`} href={entry.href}>
             <Icon name={entry.icon} size={15} />
-            <span class="grow home-entry">
-              <span class="home-title">
-                <Line text={entry.who} limit={40} class="home-actor" />
+            <span class="grow stack">
+              <span class="line nowrap">
+                <Line text={entry.who} limit={40} class="strong" />
                 <Line text={entry.what} limit={80} class="muted" />
               </span>
               {entry.text !== "" && <Line text={entry.text} class="muted" />}

@@ -67,12 +67,12 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
           </button>
         )}
       </header>
-      <div class="detail-body">
-        <div class="detail-who">
+      <div class="detail-body stack gap-4">
+        <div class="line gap-3">
           <Avatar name={item.senderName ?? item.source} kind={item.senderType} />
           <div class="grow">
-            <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender" />
-            <p class="muted detail-why">
+            <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender strong" />
+            <p class="muted line sm">
               <Line text={describeReason(item)} />
             </p>
           </div>
@@ -89,7 +89,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         {decision !== undefined && <InboxDecision id={decision} />}
         {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
         {place !== undefined && canOpen(place.href) && (
-          <a class="button detail-place" href={place.href}>
+          <a class="button start" href={place.href}>
             {place.title}
           </a>
         )}
@@ -118,7 +118,7 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
     });
   };
   return (
-    <form class="answer-form" onSubmit={(event) => (event.preventDefault(), void send())}>
+    <form class="answer-form stack gap-2" onSubmit={(event) => (event.preventDefault(), void send())}>
       <label class="label">
         Reply as {toLine(displayName(item.recipient), 50)}
         <textarea
@@ -133,7 +133,7 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
           }}
         />
       </label>
-      <div class="form-actions">
+      <div class="line gap-2">
         <button class="button primary" disabled={isBusy || text.trim() === ""}>
           Send reply
         </button>
@@ -148,7 +148,7 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
 function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: readonly Recipient[]; isPerson: boolean }) {
   const others = recipients.filter((other) => other.name !== item.recipient);
   return (
-    <dl class="facts detail-facts">
+    <dl class="facts bar-above">
       <dt>State</dt>
       <dd>
         {describeState(item.state, isPerson)}
@@ -156,7 +156,7 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
         {item.receipt && <span class="text">{`, read by ${toLine(item.receipt.owner, 60)}`}</span>}
       </dd>
       <dt>Priority</dt>
-      <dd class="fact-inline">
+      <dd class="line">
         <Priority level={item.priority} /> {describePriority(item.priority)}
       </dd>
       <dt>Type</dt>

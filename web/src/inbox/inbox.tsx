@@ -98,10 +98,10 @@ function InboxOf({ name }: { name: string }) {
   ]);
 
   return (
-    <div class={`inbox ${openId === undefined ? "" : "has-detail"}`}>
-      <section class="inbox-list" aria-label="Items">
+    <div class={`inbox split ${openId === undefined ? "" : "has-detail"}`}>
+      <section class="inbox-list pane" aria-label="Items">
         <InboxHead name={name} isPerson={isPerson} filter={filter} revision={revision} onPush={() => setPushing(true)} />
-        <div class="inbox-rows">
+        <div class="fill">
           {isLoading ? (
             <Skeleton rows={12} />
           ) : error !== undefined && items.length === 0 ? (
@@ -182,7 +182,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
     <>
       <header class="view-head inbox-head">
         <h1 class="visually-hidden">Inbox of {toLine(displayName(name), 60)}</h1>
-        <select class="field inbox-who" aria-label="Whose inbox" value={name} onChange={(event) => navigate(event.currentTarget.value === me.value ? "/inbox" : buildPath("inbox", event.currentTarget.value))}>
+        <select class="field inbox-who strong" aria-label="Whose inbox" value={name} onChange={(event) => navigate(event.currentTarget.value === me.value ? "/inbox" : buildPath("inbox", event.currentTarget.value))}>
           <option value={me.value}>Your inbox</option>
           {entities.value
             .filter((entity) => isAdministrator.value && entity.name !== me.value && entity.kind !== "service")
@@ -200,7 +200,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
           <Icon name="plus" />
         </button>
       </header>
-      <nav class="tabs inbox-tabs" aria-label="State">
+      <nav class="tabs view-bar" aria-label="State">
         {shown.map((state) => (
           <button key={state} class="tab" aria-current={filter.state === state ? "page" : undefined} onClick={() => changeQuery({ state: state === "pending" ? undefined : state })}>
             {STATE_TABS[state] ?? (isPerson ? "Done" : "Delivered")}
@@ -216,7 +216,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
         </select>
       </nav>
       {isFiltering && (
-        <div class="inbox-filters">
+        <div class="inbox-filters columns gap-2 view-bar">
           <input class="field" type="search" placeholder="Search subject and text" aria-label="Words" value={filter.text ?? ""} onChange={(event) => changeQuery({ text: event.currentTarget.value })} />
           <select class="field" aria-label="Type" value={filter.type ?? ""} onChange={(event) => changeQuery({ type: event.currentTarget.value })}>
             <option value="">every type</option>

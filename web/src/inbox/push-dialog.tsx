@@ -25,7 +25,7 @@ export function PushDialog({ to, onClose }: { to: string; onClose: () => void })
   };
   return (
     <Dialog title="Push an event" onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
         <label class="label">
           To
           <input class="field" name="to" list="push-addresses" defaultValue={to} required autoComplete="off" />
@@ -35,7 +35,7 @@ export function PushDialog({ to, onClose }: { to: string; onClose: () => void })
             ))}
           </datalist>
         </label>
-        <div class="field-row">
+        <div class="columns gap-3 field-row">
           <label class="label">
             Type
             <select class="field" name="type">

@@ -22,18 +22,18 @@ interface RowProps {
 
 export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect }: RowProps) {
   return (
-    <a class={`item-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
+    <a class={`row item-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
       <Priority level={item.priority} />
-      <span class="item-who">
-        <span class="item-icon" title={describeType(item.type)}>
+      <span class="item-who line">
+        <span class="muted" title={describeType(item.type)}>
           <Icon name={typeIcon(item.type)} size={13} />
         </span>
-        <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender" />
+        <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender strong" />
         {showState && <span class={`badge ${item.state === "dead" ? "danger" : ""}`}>{describeState(item.state, isPerson)}</span>}
         {item.attempts > 1 && <span class="badge warn">{item.attempts} tries</span>}
       </span>
       <RelativeTime time={item.createdAt} />
-      <span class="item-text">
+      <span class="item-text line">
         {item.subject !== null && item.subject !== "" && <Line text={item.subject} limit={100} class="item-subject" />}
         <Line text={stripMarks(itemText(item).slice(0, 400))} limit={200} class="muted" />
       </span>

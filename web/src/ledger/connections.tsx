@@ -54,11 +54,11 @@ function ConnectionRow({ connection, onChange }: { connection: Connection; onCha
     onChange();
   };
   return (
-    <div class="connection-row">
+    <div class="row line wrap connection-row">
       <Avatar name={displayName(connection.entity)} isSmall />
-      <span class="grow ledger-what">
-        <span class="ledger-who">
-          <a class="line-text agent-name" href={buildPath("ledger", "profiles", connection.entity)}>
+      <span class="grow ledger-what stack">
+        <span class="ledger-who nowrap line">
+          <a class="line-text agent-name strong" href={buildPath("ledger", "profiles", connection.entity)}>
             <Name name={connection.entity} />
           </a>
           <span class="muted">{connection.incoming ? "was asked by" : "asked"}</span>
@@ -74,7 +74,7 @@ function ConnectionRow({ connection, onChange }: { connection: Connection; onCha
       )}
       <RelativeTime time={connection.endedAt ?? connection.createdAt} />
       {isAdministrator.value && !ENDED.includes(state) && (
-        <span class="connection-actions">
+        <span class="connection-actions line gap-2">
           {connection.incoming && state === "requested" && (
             <>
               <button class="button small primary" onClick={() => void act(() => client.acceptConnection({ id }), "Accepted")}>

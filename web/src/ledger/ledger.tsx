@@ -122,7 +122,7 @@ function TopicList() {
           <NoTopics isFiltered={kind !== undefined} onSync={reload} />
         ) : (
           <>
-            <ol class="card topic-list">
+            <ol class="card row-list">
               {list.map((topic, position) => (
                 <li key={topic.id}>
                   <TopicRow topic={topic} isSelected={position === index} />
@@ -143,14 +143,14 @@ function TopicList() {
 
 function TopicRow({ topic, isSelected }: { topic: Topic; isSelected: boolean }) {
   return (
-    <a class={`topic-row ${isSelected ? "is-selected" : ""}`} href={buildPath("ledger", topic.id)}>
-      <span class="topic-icon" title={describeKind(topic.kind)}>
+    <a class={`row topic-row ${isSelected ? "is-selected" : ""}`} href={buildPath("ledger", topic.id)}>
+      <span class="muted" title={describeKind(topic.kind)}>
         <Icon name={TOPIC_ICONS[topic.kind]} size={15} />
       </span>
       <Line text={describeTopic(topic)} class="topic-name" />
-      <code class="muted topic-id">{topic.id}</code>
+      <code class="muted xs phone-2-2">{topic.id}</code>
       <ProofBadge proof={findProof(topic.id)} />
-      <span class="number topic-count">{plural(topic.messages, "message")}</span>
+      <span class="number phone-2-3">{plural(topic.messages, "message")}</span>
       <span class="number muted hide-phone">
         <RelativeTime time={topic.createdAt} />
       </span>
@@ -159,11 +159,11 @@ function TopicRow({ topic, isSelected }: { topic: Topic; isSelected: boolean }) 
 }
 
 export function ProofBadge({ proof }: { proof: TopicProof | undefined }) {
-  if (proof === undefined) return <span class="proof-badge" />;
+  if (proof === undefined) return <span class="proof-badge phone-1-3" />;
   const [tone, text] =
     proof.status === "running" ? ["", "checking"] : proof.status === "proved" ? ["accent", "proved"] : proof.status === "wrong" ? ["danger", `message ${proof.faults[0]?.sequenceNumber} is wrong`] : ["warn", "not checked"];
   return (
-    <span class="proof-badge">
+    <span class="proof-badge phone-1-3">
       <span class={`badge ${tone}`}>
         {proof.status === "running" && <Dots />} {text}
       </span>

@@ -22,7 +22,7 @@ export function MessageDetail({ message, fault, sender, kind }: DetailProps) {
   const { time, nanoseconds } = formatConsensus(message.consensusTimestamp);
   const content = readContent(message);
   return (
-    <div class="message-body">
+    <div class="message-body stack gap-3">
       {fault !== undefined && (
         <p class="notice danger" role="alert">
           Message {fault.sequenceNumber} is wrong: {fault.reason}
@@ -65,7 +65,7 @@ export function MessageDetail({ message, fault, sender, kind }: DetailProps) {
         )}
         <dt>Running hash</dt>
         <dd>
-          <code class={`hash-code ${fault === undefined ? "" : "is-wrong"}`}>{message.runningHash}</code>
+          <code class={`text ${fault === undefined ? "" : "danger-text"}`}>{message.runningHash}</code>
         </dd>
       </dl>
       <h3>Content</h3>

@@ -53,8 +53,8 @@ export function ProfileList({ head }: { head: ComponentChildren }) {
     <>
       {head}
       <div class="view-body">
-        <div class="profile-head">
-          <p class="muted grow">Everybody who may see the ledger may read these. A name or a capability that changes needs to be published again.</p>
+        <div class="profile-head line gap-3 sm">
+          <p class="muted grow hide-phone">Everybody who may see the ledger may read these. A name or a capability that changes needs to be published again.</p>
           {isAdministrator.value && (
             <button class="button small" title="Publish (p)" onClick={() => void sync()}>
               <Icon name="send" size={13} /> Publish changes
@@ -64,12 +64,12 @@ export function ProfileList({ head }: { head: ComponentChildren }) {
         {list.length === 0 ? (
           <Skeleton />
         ) : (
-          <ul class="card row-list profile-list">
+          <ul class="card row-list">
             {list.map((entity, position) => (
               <li key={entity.name}>
-                <button class={`profile-row ${position === index ? "is-selected" : ""}`} aria-expanded={entity.name === openName} onClick={() => (entity.name === openName ? navigate("/ledger/profiles", { replace: true }) : open(entity))}>
+                <button class={`row line quiet-icon ${position === index ? "is-selected" : ""}`} aria-expanded={entity.name === openName} onClick={() => (entity.name === openName ? navigate("/ledger/profiles", { replace: true }) : open(entity))}>
                   <Avatar name={entity.displayName} kind={entity.kind} isSmall />
-                  <Name name={entity.name} label={entity.displayName} limit={80} class="agent-name" />
+                  <Name name={entity.name} label={entity.displayName} limit={80} class="agent-name strong" />
                   <Line text={entity.name} class="muted grow" />
                   <span class="muted">{entity.kind === "human" ? "person" : entity.kind}</span>
                   <Icon name={entity.name === openName ? "down" : "chevron"} size={14} />
@@ -101,7 +101,7 @@ function ProfileFacts({ view }: { view: LedgerProfile }) {
   const profile = view.profile ?? {};
   const uaid = typeof profile.uaid === "string" ? profile.uaid : undefined;
   return (
-    <div class="profile-facts">
+    <div class="row-more stack gap-3">
       <dl class="facts">
         <dt>Published</dt>
         <dd>{view.published ? <span class="badge accent">as it is here</span> : <span class="badge warn">not as it is now</span>}</dd>
@@ -134,12 +134,12 @@ function ProfileFacts({ view }: { view: LedgerProfile }) {
         {uaid !== undefined && <dt>UAID</dt>}
         {uaid !== undefined && (
           <dd>
-            <code class="hash-code">{toLine(uaid, 400)}</code>
+            <code class="text">{toLine(uaid, 400)}</code>
           </dd>
         )}
       </dl>
       {view.profile !== null && (
-        <details class="profile-json">
+        <details class="fold">
           <summary>The profile as others read it</summary>
           <PlainText text={formatJson(view.profile)} />
         </details>

@@ -22,10 +22,10 @@ export function ProofPanel({ topic, proof, linkMessage }: PanelProps) {
   if (topic.messages === 0) return null;
   const tone = proof === undefined || proof.status === "running" ? "" : proof.status === "proved" ? "is-proved" : "is-wrong";
   return (
-    <section class={`proof ${tone}`} aria-label="Proof" aria-live="polite">
+    <section class={`proof sm ${tone}`} aria-label="Proof" aria-live="polite">
       <ProofIcon proof={proof} />
       <div class="proof-text">
-        <p class="proof-result" role={proof?.status === "wrong" ? "alert" : undefined}>
+        <p class="proof-result strong" role={proof?.status === "wrong" ? "alert" : undefined}>
           {describeResult(topic, proof)}
         </p>
         <p class="muted">
@@ -56,7 +56,7 @@ function ProofIcon({ proof }: { proof: TopicProof | undefined }) {
 
 function Faults({ proof, linkMessage }: { proof: TopicProof; linkMessage: (sequence: number) => string }) {
   return (
-    <ul class="proof-faults">
+    <ul class="proof-faults stack">
       {proof.faults.slice(0, SHOWN_FAULTS).map((fault) => (
         <li key={fault.sequenceNumber}>
           <a class="link" href={linkMessage(fault.sequenceNumber)}>

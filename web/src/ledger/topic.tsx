@@ -58,13 +58,13 @@ export function TopicPage({ id }: { id: string }) {
   ]);
   if (topic === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
   return (
-    <div class={`topic ${openSequence === undefined ? "" : "has-detail"}`}>
+    <div class={`topic pane ${openSequence === undefined ? "" : "has-detail"}`}>
       <TopicHead topic={topic} proof={proof} onVerify={verify} />
       <ProofPanel topic={topic} proof={proof} linkMessage={(sequence) => linkMessage(id, sequence)} />
-      <div class="topic-body">
-        <section class="topic-messages" aria-label="Messages">
+      <div class="topic-body stack fill">
+        <section class="topic-messages pane" aria-label="Messages">
           {first > 1 && (
-            <a class="topic-earlier link" href={openSequence === undefined ? buildPath("ledger", id) : buildPath("ledger", id, String(openSequence))}>
+            <a class="topic-earlier sm link" href={openSequence === undefined ? buildPath("ledger", id) : buildPath("ledger", id, String(openSequence))}>
               Messages before {first}
             </a>
           )}
@@ -105,11 +105,11 @@ function TopicHead({ topic, proof, onVerify }: { topic: Topic; proof: TopicProof
       <h1 class="line-text">
         <Line text={describeTopic(topic)} limit={80} />
       </h1>
-      <code class="muted topic-id">{topic.id}</code>
+      <code class="muted xs hide-phone">{topic.id}</code>
       <span class="badge hide-phone">{describeKind(topic.kind)}</span>
       {topic.network !== "local" && <span class="badge">{topic.network}</span>}
       {entity !== null && (
-        <a class="link hide-phone topic-owner line-text" href={buildPath("ledger", "profiles", entity)}>
+        <a class="link hide-phone topic-owner xs line-text" href={buildPath("ledger", "profiles", entity)}>
           profile of <Line text={displayName(entity)} limit={40} />
         </a>
       )}
@@ -132,12 +132,12 @@ function MessageRow({ message, proof, senders, isSelected }: RowProps) {
   const content = readContent(message);
   const sender = senders?.byAccount.get(message.payerAccountId);
   return (
-    <a class={`ledger-row ${isSelected ? "is-selected" : ""}`} href={keepQuery(buildPath("ledger", message.topicId, String(message.sequenceNumber)))}>
+    <a class={`row ledger-row ${isSelected ? "is-selected" : ""}`} href={keepQuery(buildPath("ledger", message.topicId, String(message.sequenceNumber)))}>
       <span class="number muted">{message.sequenceNumber}</span>
       <VerdictMark verdict={judgeMessage(proof, message.sequenceNumber)} />
-      <span class="ledger-what">
-        <span class="ledger-who">
-          <Line text={sender === undefined ? message.payerAccountId : displayName(sender)} limit={60} class="agent-name" />
+      <span class="ledger-what stack">
+        <span class="ledger-who nowrap line">
+          <Line text={sender === undefined ? message.payerAccountId : displayName(sender)} limit={60} class="agent-name strong" />
           <Line text={content.kind} limit={40} class="muted" />
           {message.refused !== null && <span class="badge warn">does not count</span>}
         </span>

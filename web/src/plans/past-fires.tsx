@@ -30,19 +30,19 @@ const STATES: Record<ItemState, { name: string; tone: string }> = {
 /** The past fires of one plan or schedule. */
 export function PastFires({ fires }: { fires: readonly PastFire[] }) {
   return (
-    <ol class="card fire-list">
+    <ol class="card row-list">
       {fires.map((fire) => (
         <li key={`${fire.eventId}:${fire.recipient}`} class={isNew(fire) ? "is-new" : ""}>
-          <a class="fire-row" href={itemPath(fire)}>
-            <span class="number">{formatMoment(fire.dueAt ?? fire.firedAt)}</span>
-            <span class="fire-late">{describeDelay(fire)}</span>
-            <span class="fire-who">
+          <a class="row fire-row" href={itemPath(fire)}>
+            <span class="number phone-1-1">{formatMoment(fire.dueAt ?? fire.firedAt)}</span>
+            <span class="fire-late muted">{describeDelay(fire)}</span>
+            <span class="phone-2-1 line">
               <Avatar name={displayName(fire.recipient)} kind={findEntity(fire.recipient)?.kind ?? "agent"} isSmall />
               <Line text={displayName(fire.recipient)} />
             </span>
             <FireState fire={fire} />
             <span class="number muted hide-phone">{fire.endedAt === null ? "" : formatDuration(Date.parse(fire.endedAt) - Date.parse(fire.firedAt))}</span>
-            <span class="number muted">
+            <span class="number muted phone-1-3">
               <RelativeTime time={fire.firedAt} />
             </span>
           </a>
@@ -55,15 +55,15 @@ export function PastFires({ fires }: { fires: readonly PastFire[] }) {
 /** The last fires of all plans and schedules. */
 export function RecentFires({ fires }: { fires: readonly RecentFire[] }) {
   return (
-    <ol class="card fire-list" aria-live="polite" aria-label="Recent fires">
+    <ol class="card row-list" aria-live="polite" aria-label="Recent fires">
       {fires.map((fire) => (
-        <li key={`${fire.eventId}:${fire.recipient}`} class={`recent-fire ${isNew(fire) ? "is-new" : ""}`}>
+        <li key={`${fire.eventId}:${fire.recipient}`} class={`row recent-fire quiet-icon ${isNew(fire) ? "is-new" : ""}`}>
           <Icon name={fire.kind === "plan" ? "clock" : "bolt"} size={14} />
-          <div class="recent-what">
-            <a class="recent-name" href={pathOf(fire)}>
+          <div class="stack">
+            <a class="accent-hover strong" href={pathOf(fire)}>
               <Line text={fire.name} limit={80} />
             </a>
-            <a class="recent-to muted" href={itemPath(fire)}>
+            <a class="accent-hover line muted" href={itemPath(fire)}>
               <Line text={`to ${displayName(fire.recipient)}`} /> <FireState fire={fire} />
             </a>
           </div>

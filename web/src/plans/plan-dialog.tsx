@@ -60,7 +60,7 @@ export function PlanDialog({ plan, owner, onClose, onDone }: PlanDialogProps) {
   };
   return (
     <Dialog title={plan === undefined ? "New plan" : "Change the plan"} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
         <label class="label">
           Name
           <input class="field" name="name" defaultValue={plan?.name ?? ""} required maxLength={200} autoComplete="off" autoFocus />

@@ -87,19 +87,19 @@ export function PlanPage({ id }: { id: string }) {
           <Icon name="trash" size={14} /> <span class="hide-phone">Delete</span>
         </button>
       </header>
-      <div class={`view-body plan-page ${justFired.value.has(id) ? "is-firing" : ""}`}>
+      <div class={`view-body plan-page stack gap-5 ${justFired.value.has(id) ? "is-firing" : ""}`}>
         {plan.status === "pending" && !plan.active && <p class="notice">The plan is disabled now: it does not fire.</p>}
         <PlanFacts plan={plan} />
         {plan.instruction !== "" && (
-          <section class="plan-section" aria-label="Instruction">
+          <section class="plan-section stack top gap-2" aria-label="Instruction">
             <h2>Instruction</h2>
-            <div class="card plan-instruction">
+            <div class="card pad">
               <Markdown text={plan.instruction} />
             </div>
           </section>
         )}
         {plan.status === "pending" && plan.active && plan.nextRunAt !== null && <PlanLine plan={plan} past={fires.value?.items.map(({ firedAt }) => ({ kind: "plan", id, firedAt })) ?? []} />}
-        <section class="plan-section" aria-labelledby="past-fires">
+        <section class="plan-section stack top gap-2" aria-labelledby="past-fires">
           <h2 id="past-fires">Past fires</h2>
           {fires.value === undefined ? (
             fires.error === undefined ? <Skeleton rows={3} /> : <Failure error={fires.error} onRetry={fires.reload} />
@@ -127,7 +127,7 @@ export function PlanPage({ id }: { id: string }) {
 
 function PlanFacts({ plan }: { plan: Plan }) {
   return (
-    <dl class="plan-facts">
+    <dl class="fact-line">
       <div>
         <dt>fires</dt>
         <dd title={plan.cron === null ? undefined : `${plan.cron} ${plan.timeZone ?? "UTC"}`}>
@@ -200,7 +200,7 @@ function PlanLine({ plan, past }: { plan: Plan; past: readonly { kind: Fire["kin
   useFollow(reload, isAboutPlans, FIRES_INTERVAL);
   if (span === undefined) return null;
   return (
-    <section class="plan-section" aria-label="Next fires">
+    <section class="plan-section stack top gap-2" aria-label="Next fires">
       <h2>In the next {SPANS[span].name}</h2>
       <div class="card time-line-card">{value === undefined || value.fires.length === 0 ? <div class="lane" /> : <TimeLine fires={value.fires} until={value.until} past={past} span={span} isSingle />}</div>
     </section>

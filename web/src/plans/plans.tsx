@@ -66,21 +66,21 @@ function PlanList() {
           <Icon name="plus" size={14} /> <span class="hide-phone">New plan</span>
         </button>
       </header>
-      <div class="view-body plans">
+      <div class="view-body plans stack gap-5">
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : (
           <>
             {!isEnded && <NextFires owner={owner} past={recent.value} enabled={value?.filter((plan) => plan.status === "pending" && plan.active)} />}
-            <div class="plan-columns">
-              <section class="plan-section" aria-labelledby="plan-list">
+            <div class="columns plan-columns">
+              <section class="plan-section stack top gap-2" aria-labelledby="plan-list">
                 <h2 id="plan-list">{isEnded ? "Ended plans" : "Current plans"}</h2>
                 {value === undefined ? (
                   <Skeleton />
                 ) : list.length === 0 ? (
                   <NoPlans isEnded={isEnded} onCreate={() => setCreating(true)} />
                 ) : (
-                  <ul class="card plan-list">
+                  <ul class="card row-list">
                     {list.map((plan, position) => (
                       <li key={plan.id} class="plan-entry">
                         <PlanRow plan={plan} isSelected={position === index} />
@@ -111,7 +111,7 @@ function Tab({ label, count, isCurrent, show }: { label: string; count: number |
 
 function OwnerSelect({ owner }: { owner: string | undefined }) {
   return (
-    <select class="field plan-owner hide-phone" aria-label="Whose plans" value={owner ?? ""} onChange={(event) => changeQuery({ owner: event.currentTarget.value })}>
+    <select class="field small plan-owner hide-phone" aria-label="Whose plans" value={owner ?? ""} onChange={(event) => changeQuery({ owner: event.currentTarget.value })}>
       <option value="">Everybody's</option>
       {entities.value
         .filter((entity) => entity.kind !== "service")
@@ -149,9 +149,9 @@ function NextFires({ owner, past, enabled }: NextFiresProps) {
     lastIds.current = ids;
   }, [ids]);
   return (
-    <section class="plan-section" aria-labelledby="next-fires">
+    <section class="plan-section stack top gap-2" aria-labelledby="next-fires">
       <header class="section-head">
-        <h2 id="next-fires">Next fires</h2>
+        <h2 id="next-fires" class="grow">Next fires</h2>
         <nav class="tabs" aria-label="How far ahead">
           {(Object.keys(SPANS) as Span[]).map((name) => (
             <a key={name} class="tab small" href={withSpan(name)} aria-current={name === span ? "page" : undefined}>
@@ -164,11 +164,11 @@ function NextFires({ owner, past, enabled }: NextFiresProps) {
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : value === undefined ? (
-          <div class="lane-skeleton" style={{ height: `${Math.min(MAX_LANES, enabled?.length ?? 4) * LANE_HEIGHT + MARKS_HEIGHT}px` }}>
+          <div class="row-list" style={{ height: `${Math.min(MAX_LANES, enabled?.length ?? 4) * LANE_HEIGHT + MARKS_HEIGHT}px` }}>
             <Skeleton rows={3} />
           </div>
         ) : value.fires.length === 0 ? (
-          <p class="quiet-note">Nothing is due in the next {SPANS[span].name}.</p>
+          <p class="quiet-note soft sm">Nothing is due in the next {SPANS[span].name}.</p>
         ) : (
           <TimeLine fires={value.fires} until={value.until} past={past ?? []} span={span} />
         )}
@@ -180,12 +180,12 @@ function NextFires({ owner, past, enabled }: NextFiresProps) {
 /** The fires of the last day, also of plans that have ended. */
 function RecentSection({ load: { value, error, reload } }: { load: Load<RecentFire[]> }) {
   return (
-    <section class="plan-section" aria-labelledby="recent-fires">
+    <section class="plan-section stack top gap-2" aria-labelledby="recent-fires">
       <h2 id="recent-fires">Recent fires</h2>
       {value === undefined ? (
         <div class="card">{error === undefined ? <Skeleton rows={4} /> : <Failure error={error} onRetry={reload} />}</div>
       ) : value.length === 0 ? (
-        <p class="card quiet-note">Nothing has fired in the last day. You see it here the moment it does.</p>
+        <p class="card quiet-note soft sm">Nothing has fired in the last day. You see it here the moment it does.</p>
       ) : (
         <RecentFires fires={value} />
       )}
@@ -197,21 +197,21 @@ function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
   const { name: status, tone } = describeStatus(plan);
   const isDue = plan.nextRunAt !== null && Date.parse(plan.nextRunAt) <= now.value;
   const isDisabled = plan.status === "pending" && !plan.active;
-  const classes = ["plan-row", isSelected ? "is-selected" : "", isDisabled ? "is-disabled" : "", justFired.value.has(plan.id) ? "is-firing" : ""];
+  const classes = ["row is-tall plan-row", isSelected ? "is-selected" : "", isDisabled ? "is-disabled" : "", justFired.value.has(plan.id) ? "is-firing" : ""];
   return (
     <a class={classes.join(" ")} href={buildPath("plans", plan.id)}>
-      <div class="plan-what">
-        <Line text={plan.name} class="plan-name" />
+      <div class="stack">
+        <Line text={plan.name} class="plan-name strong" />
         <Line text={plan.instruction} class="muted" />
       </div>
-      <span class="plan-who">
+      <span class="plan-who line phone-2-1">
         <Avatar name={displayName(plan.owner)} kind={findEntity(plan.owner)?.kind ?? "agent"} isSmall />
         <Name name={plan.owner} />
       </span>
-      <span class="plan-when muted" title={plan.cron === null ? describePlan(plan) : `${describePlan(plan)} (${plan.cron} ${plan.timeZone ?? "UTC"})`}>
+      <span class="plan-when stack muted" title={plan.cron === null ? describePlan(plan) : `${describePlan(plan)} (${plan.cron} ${plan.timeZone ?? "UTC"})`}>
         <Line text={describePlan(plan)} />
       </span>
-      <span class="plan-next">
+      <span class="stack end">
         {plan.status === "pending" && plan.active && plan.nextRunAt !== null ? (
           <time class={`number ${isDue ? "is-due" : ""}`} dateTime={plan.nextRunAt} title={formatExact(plan.nextRunAt)}>
             {isDue ? "due now" : formatRelative(plan.nextRunAt, now.value)}
@@ -219,7 +219,7 @@ function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
         ) : (
           <span class={`badge ${tone}`}>{status}</span>
         )}
-        <span class="number muted plan-fired" title={`It has fired ${plural(plan.fired, "time")}`}>
+        <span class="number muted xs" title={`It has fired ${plural(plan.fired, "time")}`}>
           {plan.endedAt === null ? (plan.fired === 0 ? "not fired yet" : `fired ${plan.fired.toLocaleString("en")}×`) : <RelativeTime time={plan.endedAt} />}
         </span>
       </span>

@@ -62,7 +62,7 @@ export function TimeLine({ fires, until, past, span, isSingle = false }: TimeLin
   const shown = isWhole || isSingle ? lanes : lanes.slice(0, MAX_LANES);
   return (
     <div class={`time-line ${isSingle ? "is-single" : ""}`} role="group" aria-label={`Fires in the next ${name}`}>
-      <ol class="lanes">
+      <ol>
         {shown.map((lane) => (
           <li key={lane.key} class={`lane ${justFired.value.has(lane.first.id) ? "is-firing" : ""}`}>
             {!isSingle && <LaneName lane={lane} />}
@@ -91,7 +91,7 @@ export function TimeLine({ fires, until, past, span, isSingle = false }: TimeLin
         </span>
       </div>
       {lanes.length > shown.length && (
-        <button class="button small quiet more-lanes" onClick={() => setWhole(true)}>
+        <button class="button small quiet" onClick={() => setWhole(true)}>
           {lanes.length - shown.length} more
         </button>
       )}
@@ -101,7 +101,7 @@ export function TimeLine({ fires, until, past, span, isSingle = false }: TimeLin
 
 function LaneName({ lane: { first, times } }: { lane: Lane }) {
   return (
-    <a class="lane-name" href={pathOf(first)} aria-label={`${toLine(first.name, 80)}, fires ${plural(times.length, "time")}`}>
+    <a class="lane-name accent-hover quiet-icon line" href={pathOf(first)} aria-label={`${toLine(first.name, 80)}, fires ${plural(times.length, "time")}`}>
       <Icon name={first.kind === "plan" ? "clock" : "bolt"} size={14} />
       <Line text={first.name} limit={80} />
     </a>
@@ -109,10 +109,10 @@ function LaneName({ lane: { first, times } }: { lane: Lane }) {
 }
 
 function LaneNext({ at }: { at: number | undefined }) {
-  if (at === undefined) return <span class="lane-next" />;
+  if (at === undefined) return <span class="soft xs number" />;
   const time = new Date(at).toISOString();
   return (
-    <time class="lane-next" dateTime={time} title={formatExact(time)}>
+    <time class="soft xs number" dateTime={time} title={formatExact(time)}>
       {at <= now.value ? "now" : formatRelative(time, now.value)}
     </time>
   );

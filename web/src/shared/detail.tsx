@@ -67,18 +67,18 @@ function EntryDetail({ entry }: { entry: SharedEntry }) {
   const writer = describeWriter(entry);
   const writerKind = findEntity(entry.sender ?? "")?.kind ?? (entry.kind === "user_prompt" ? "human" : "agent");
   return (
-    <div class="detail-body">
-      <div class="detail-who">
+    <div class="detail-body stack gap-4">
+      <div class="line gap-3">
         <Avatar name={writer} kind={writerKind} />
         <div class="grow">
           {writerKind === "agent" && entry.sender !== null ? (
-            <a class="line-text item-sender" href={buildPath("agents", entry.sender)}>
+            <a class="line-text item-sender strong" href={buildPath("agents", entry.sender)}>
               <Line text={writer} limit={80} />
             </a>
           ) : (
-            <Line text={writer} limit={80} class="item-sender" />
+            <Line text={writer} limit={80} class="item-sender strong" />
           )}
-          <p class="muted detail-why">
+          <p class="muted line sm">
             <Line text={`${kind.title} · ${describeChannel(entry.channel)}`} />
           </p>
         </div>
@@ -103,12 +103,12 @@ function PendingDecision({ id, entry }: { id: string; entry: SharedEntry }) {
 function Answer({ entry }: { entry: SharedEntry }) {
   const isAnswered = entry.status === "answered";
   return (
-    <div class="shared-outcome">
+    <div class="card pad shared-outcome">
       <Icon name={isAnswered ? "check" : "close"} size={14} />
       <div class="grow">
         {entry.answer === null ? <p>{isAnswered ? "Answered" : "It ended without an answer"}</p> : <Markdown text={entry.answer} />}
         {entry.answeredAt !== null && (
-          <p class="muted shared-outcome-time">
+          <p class="muted xs">
             <RelativeTime time={entry.answeredAt} />, after {formatDuration(Math.max(0, Date.parse(entry.answeredAt) - Date.parse(entry.createdAt)))}
           </p>
         )}
@@ -122,7 +122,7 @@ function EntryFacts({ entry }: { entry: SharedEntry }) {
   const others = Object.entries(entry.metadata).filter(([name]) => !KNOWN.includes(name));
   const event = entry.metadata["event_id"];
   return (
-    <dl class="facts detail-facts">
+    <dl class="facts bar-above">
       <dt>Channel</dt>
       <dd>
         <a class="link" href={`/shared?${new URLSearchParams({ channel: entry.channel })}`}>

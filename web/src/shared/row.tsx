@@ -22,23 +22,23 @@ export function EntryRow({ entry, href, isSelected, onSelect }: RowProps) {
   const kind = KINDS[entry.kind];
   const status = entry.status === null ? undefined : describeStatus(entry.status);
   return (
-    <a class={`item-row shared-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
-      <span class="item-icon" role="img" aria-label={kind.title} title={kind.title}>
+    <a class={`row item-row shared-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
+      <span class="muted" role="img" aria-label={kind.title} title={kind.title}>
         <Icon name={kind.icon} size={14} />
       </span>
-      <span class="item-who">
-        <Name name={entry.sender} label={entry.sender === null ? (entry.senderName ?? "Somebody unknown") : undefined} outside={describeStranger(entry)} class="item-sender" />
-        {entry.kind === "user_prompt" && <Line text={describeTargets(entry)} limit={80} class="shared-to" />}
+      <span class="item-who line">
+        <Name name={entry.sender} label={entry.sender === null ? (entry.senderName ?? "Somebody unknown") : undefined} outside={describeStranger(entry)} class="item-sender strong" />
+        {entry.kind === "user_prompt" && <Line text={describeTargets(entry)} limit={80} class="shared-to muted xs" />}
         {status && <span class={`badge ${status.tone}`}>{status.text}</span>}
-        <span class="shared-session" title={`Session ${toLine(entry.sessionId, 80)}`}>
+        <span class="shared-session muted xs" title={`Session ${toLine(entry.sessionId, 80)}`}>
           {toLine(describeChannel(entry.channel), 40)}
         </span>
       </span>
       <RelativeTime time={entry.createdAt} />
-      <span class="item-text">
+      <span class="item-text line">
         <Line text={stripMarks(entry.content.slice(0, 400))} limit={200} class="muted" />
         {entry.answer !== null && (
-          <span class="shared-answer">
+          <span class="shared-answer line">
             <Icon name="check" size={12} />
             <Line text={entry.answer} limit={60} />
           </span>

@@ -61,10 +61,10 @@ export default function Shared() {
   ]);
 
   return (
-    <div class={`inbox shared ${openId === undefined ? "" : "has-detail"}`}>
-      <section class="inbox-list" aria-label="Entries">
+    <div class={`inbox split shared ${openId === undefined ? "" : "has-detail"}`}>
+      <section class="inbox-list pane" aria-label="Entries">
         <SharedHead filter={filter} isBeside={openId !== undefined} />
-        <div class="inbox-rows">
+        <div class="fill">
           {isLoading ? (
             <Skeleton rows={12} />
           ) : error !== undefined && entries.length === 0 ? (
@@ -104,7 +104,7 @@ function SharedHead({ filter, isBeside }: { filter: SharedFilter; isBeside: bool
           <Icon name="chat" size={14} /> Chat
         </a>
       </header>
-      <div class="shared-bar">
+      <div class="shared-bar view-bar line wrap">
         <nav class="tabs" aria-label="Kind">
           <Tab title="All" isCurrent={filter.kind === undefined && !filter.pending} onClick={() => changeQuery({ kind: undefined, pending: undefined })} />
           <Tab title="Waiting" isCurrent={filter.pending} onClick={() => changeQuery({ kind: undefined, pending: "true" })} />
@@ -112,8 +112,8 @@ function SharedHead({ filter, isBeside }: { filter: SharedFilter; isBeside: bool
             <Tab key={kind} title={KINDS[kind].many} isCurrent={filter.kind === kind && !filter.pending} onClick={() => changeQuery({ kind, pending: undefined })} />
           ))}
         </nav>
-        <div class="shared-filters">
-          <select class="field" aria-label="Channel" value={filter.channel ?? ""} onChange={(event) => changeQuery({ channel: event.currentTarget.value, session: undefined })}>
+        <div class="shared-filters columns gap-2">
+          <select class="field small" aria-label="Channel" value={filter.channel ?? ""} onChange={(event) => changeQuery({ channel: event.currentTarget.value, session: undefined })}>
             <option value="">All channels</option>
             {names.map((name) => (
               <option key={name} value={name}>
@@ -121,7 +121,7 @@ function SharedHead({ filter, isBeside }: { filter: SharedFilter; isBeside: bool
               </option>
             ))}
           </select>
-          <select class="field" aria-label="Session" value={filter.session ?? ""} onChange={(event) => changeQuery({ session: event.currentTarget.value })}>
+          <select class="field small" aria-label="Session" value={filter.session ?? ""} onChange={(event) => changeQuery({ session: event.currentTarget.value })}>
             <option value="">All sessions</option>
             {filter.session !== undefined && !offered.some((session) => session.sessionId === filter.session) && <option value={filter.session}>{toLine(filter.session, 80)}</option>}
             {offered.map((session) => (

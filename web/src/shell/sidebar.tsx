@@ -30,7 +30,7 @@ export function Sidebar({ current }: { current: string }) {
   return (
     <>
       <header class="top-bar">
-        <a class="brand" href="/">
+        <a class="brand line gap-2" href="/">
           <Logo /> Gatepost
         </a>
         <Connection />
@@ -39,7 +39,7 @@ export function Sidebar({ current }: { current: string }) {
         </button>
       </header>
       <nav class="sidebar" aria-label="Views">
-        <a class="brand" href="/">
+        <a class="brand line gap-2" href="/">
           <Logo /> Gatepost
         </a>
         <button class="search-button" onClick={() => (isPaletteOpen.value = true)}>
@@ -85,7 +85,7 @@ export function Sidebar({ current }: { current: string }) {
 function Person() {
   const label = isDark() ? "Use light colours" : "Use dark colours";
   return (
-    <div class="foot-row">
+    <div class="foot-row line gap-1">
       <span class="person" title={isAdministrator.value ? "You are the administrator" : undefined}>
         <Avatar name={myName.value} kind="human" isSmall />
         <Line text={myName.value} class="grow" />

@@ -52,7 +52,7 @@ export function SignIn() {
         Open the link that <code>gatepost up</code> or <code>gatepost sign-in</code> prints, or paste it here. A link works once.
       </p>
       <form
-        class="sign-in-form"
+        class="stack gap-3"
         onSubmit={(event) => {
           event.preventDefault();
           void send(event.currentTarget);

@@ -82,7 +82,7 @@ export function Composer({ id, placeholder, names, onSend, onText, children }: C
       <button class="button primary send-button" aria-label="Send" title="Send (Enter)" disabled={text.trim() === ""}>
         <Icon name="send" />
       </button>
-      {children !== undefined && <div class="composer-foot">{children}</div>}
+      {children !== undefined && <div class="composer-foot muted xs line gap-2">{children}</div>}
     </form>
   );
 }

@@ -36,7 +36,7 @@ export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
     );
   return (
     <Dialog title="New space" onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void create())}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void create())}>
         <label class="label">
           Name
           <input class="field" value={name} required maxLength={120} autoFocus onInput={(event) => setName(event.currentTarget.value)} />
@@ -46,7 +46,7 @@ export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
           {entities.value
             .filter((entity) => entity.kind !== "service")
             .map((entity) => (
-              <label key={entity.name} class="member-option">
+              <label key={entity.name} class="member-option sm line gap-2">
                 <input type="checkbox" checked={members.has(entity.name)} onChange={() => toggle(entity.name)} />
                 <Avatar name={entity.displayName} kind={entity.kind} isSmall />
                 <Name name={entity.name} />

@@ -113,19 +113,19 @@ export function History<Message extends Entry>(props: HistoryProps<Message>) {
   };
   const shown = messages.slice(start, end);
   return (
-    <div class="history-frame">
+    <div class="history-frame fill">
       <div ref={scroller} class="history" tabIndex={0} role="log" aria-label="Messages" aria-live="off" onScroll={(event) => move(event.currentTarget)}>
         <div ref={content} class="history-content">
-          {start === 0 && !hasOlder && <div class="history-start muted">{props.beginning}</div>}
-          {start === 0 && hasOlder && <p class="history-start muted">Loading older messages …</p>}
+          {start === 0 && !hasOlder && <div class="history-start sm muted">{props.beginning}</div>}
+          {start === 0 && hasOlder && <p class="history-start sm muted">Loading older messages …</p>}
           {shown.map((message, index) => {
             const before = shown[index - 1];
             const isNewDay = before === undefined || formatDay(before.createdAt) !== formatDay(message.createdAt);
             const isUnread = message.seq === firstUnread;
             return (
               <div key={message.seq} data-seq={message.seq} class="history-row">
-                {isNewDay && <p class="day-line">{formatDay(message.createdAt)}</p>}
-                {isUnread && <p class="unread-line">New</p>}
+                {isNewDay && <p class="day-line line gap-3 muted xs strong">{formatDay(message.createdAt)}</p>}
+                {isUnread && <p class="unread-line line gap-3 xs strong">New</p>}
                 {props.renderMessage(message, !isNewDay && !isUnread && isFollowing(before, message))}
               </div>
             );

@@ -44,9 +44,9 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
         {space.members.map((member) => {
           const behind = space.lastSeq - member.readSeq;
           return (
-            <li key={member.name} class="member">
+            <li key={member.name} class="member sm line gap-3">
               <Avatar name={member.displayName} kind={member.kind} isActive={isThinking(member.name)} />
-              <div class="grow member-text">
+              <div class="grow member-text stack">
                 {member.kind === "agent" ? (
                   <a class="line-text" href={buildPath("agents", member.name)}>
                     <Name name={member.name} label={member.displayName} />
@@ -54,7 +54,7 @@ export function Members({ space, onClose }: { space: SpaceEntry; onClose: () => 
                 ) : (
                   <Name name={member.name} label={member.displayName} />
                 )}
-                <span class="muted">
+                <span class="muted xs">
                   {isThinking(member.name) ? (
                     <>
                       thinking <Dots />

@@ -22,9 +22,9 @@ export const MessageRow = memo(function MessageRow({ message, isFollowing }: { m
   return (
     <article class={`message ${isFollowing ? "is-following" : ""}`}>
       {isFollowing ? <Clock time={message.createdAt} /> : <Avatar name={message.senderName} kind={message.senderType} />}
-      <div class="message-main">
+      <div>
         {!isFollowing && (
-          <header class="message-head">
+          <header class="message-head line gap-2">
             <SenderName name={message.sender} label={message.senderName} isAgent={message.senderType === "agent"} />
             <Clock time={message.createdAt} />
           </header>
@@ -32,7 +32,7 @@ export const MessageRow = memo(function MessageRow({ message, isFollowing }: { m
         <Markdown text={message.content} />
         {runId !== undefined && canOpen("/runs") && (
           <>
-            <button class="how-button" aria-expanded={isOpen} aria-label="Show the steps of the agent" title="Show what the agent did before it wrote this" onClick={() => setOpen(!isOpen)}>
+            <button class="how-button accent-hover" aria-expanded={isOpen} aria-label="Show the steps of the agent" title="Show what the agent did before it wrote this" onClick={() => setOpen(!isOpen)}>
               <Icon name={isOpen ? "down" : "tool"} size={12} /> <span class="how-word">Steps</span>
             </button>
             {isOpen && <RunActivity id={runId} />}
@@ -48,8 +48,8 @@ export function StreamRow({ stream }: { stream: StreamingMessage }) {
   return (
     <article class="message is-streaming" aria-busy="true">
       <Avatar name={name} kind={findEntity(stream.agent)?.kind ?? "agent"} isActive />
-      <div class="message-main">
-        <header class="message-head">
+      <div>
+        <header class="message-head line gap-2">
           <SenderName name={stream.agent} label={name} isAgent />
           <Dots />
         </header>
@@ -70,8 +70,8 @@ export function SentRow({ message, onResend, onDiscard }: SentProps) {
   return (
     <article class={`message ${message.error ? "is-failed" : "is-sending"}`}>
       <Avatar name={name} kind="human" />
-      <div class="message-main">
-        <header class="message-head">
+      <div>
+        <header class="message-head line gap-2">
           <Line text={name} class="sender-name" />
           <span class="muted">{message.error ? "not sent" : "sending …"}</span>
         </header>
@@ -95,7 +95,7 @@ export function SentRow({ message, onResend, onDiscard }: SentProps) {
 export function SenderName({ name, label, isAgent }: { name: string; label: string; isAgent: boolean }) {
   const text = <Name name={name === "" ? null : name} label={label} limit={80} class="sender-name" />;
   return isAgent ? (
-    <a class="sender-link" href={buildPath("agents", name)}>
+    <a class="sender-link line-text" href={buildPath("agents", name)}>
       {text}
     </a>
   ) : (

@@ -17,7 +17,7 @@ export function RunActivity({ id }: { id: string }) {
   const calls = listCalls(value.items);
   const tokens = value.items.reduce((sum, step) => sum + (step.reply ? step.reply.usage.promptTokens + step.reply.usage.completionTokens : 0), 0);
   return (
-    <div class="run-activity">
+    <div class="run-activity stack sm">
       {calls.map((call) => (
         <details key={call.id} class="tool-call">
           <summary>

@@ -56,8 +56,8 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
   ]);
 
   return (
-    <div class={`space ${showMembers ? "has-members" : ""}`}>
-      <section class="space-main" aria-label="Messages">
+    <div class={`space split ${showMembers ? "has-members" : ""}`}>
+      <section class="space-main pane" aria-label="Messages">
         <header class="view-head">
           <a class="icon-button only-phone" href="/spaces" aria-label="All spaces">
             <Icon name="back" />
@@ -67,7 +67,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
             <Line text={space.name} limit={120} />
           </h1>
           <span class="grow" />
-          <button class="members-button" aria-pressed={showMembers} title="Members (m)" onClick={() => setShowMembers(!showMembers)}>
+          <button class="members-button soft sm line" aria-pressed={showMembers} title="Members (m)" onClick={() => setShowMembers(!showMembers)}>
             <span class="avatars hide-phone" aria-hidden="true">
               {space.members.slice(0, 5).map(({ name, displayName, kind }) => (
                 <Avatar key={name} name={displayName} kind={kind} isSmall isActive={isThinking(name)} />
@@ -112,7 +112,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
         {space.isMember ? (
           <Composer id={id} placeholder={`Message #${toLine(space.name, 40)}`} names={listNames(space)} onSend={(text) => void attempt(() => store.send(text))} />
         ) : (
-          <div class="join-bar">
+          <div class="join-bar sm line gap-3">
             <span class="muted grow">You are not in this space; you read it as the administrator.</span>
             <button class="button" onClick={() => void attempt(() => join(id))}>
               Join to write

@@ -61,7 +61,7 @@ function SpaceIndex({ onCreate }: { onCreate: () => void }) {
             )}
           </Empty>
         ) : (
-          <div class="space-groups">
+          <div class="stack gap-5">
             {own.length > 0 && <SpaceGroup title="You are in" list={own} />}
             {others.length > 0 && <SpaceGroup title="Others" list={others} />}
           </div>
@@ -73,12 +73,12 @@ function SpaceIndex({ onCreate }: { onCreate: () => void }) {
 
 function SpaceGroup({ title, list }: { title: string; list: readonly SpaceEntry[] }) {
   return (
-    <section class="space-group">
+    <section class="stack gap-2">
       <h2>{title}</h2>
-      <ul class="card space-cards">
+      <ul class="card row-list">
         {list.map((space) => (
           <li key={space.id}>
-            <a class={`space-card ${space.unread > 0 ? "is-unread" : ""}`} href={buildPath("spaces", space.id)}>
+            <a class={`row line space-card ${space.unread > 0 ? "is-unread" : ""}`} href={buildPath("spaces", space.id)}>
               <span class="hash" aria-hidden="true">
                 #
               </span>
@@ -89,7 +89,7 @@ function SpaceGroup({ title, list }: { title: string; list: readonly SpaceEntry[
                   <Avatar key={member.name} name={member.displayName} kind={member.kind} isSmall />
                 ))}
               </span>
-              <span class="muted number space-card-count">{plural(space.lastSeq, "message")}</span>
+              <span class="muted number space-card-count sm">{plural(space.lastSeq, "message")}</span>
               {space.unread > 0 ? <span class="count">{space.unread > 99 ? "99+" : space.unread}</span> : <span class="count-gap" />}
             </a>
           </li>

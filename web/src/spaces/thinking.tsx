@@ -20,11 +20,11 @@ export function Thinking({ members, streams }: { members: readonly Thinker[]; st
   const writing = new Set(Object.values(streams).map((stream) => stream.agent));
   const { runs } = agents().value;
   return (
-    <div class="thinking" role="status">
+    <div class="thinking line wrap soft xs" role="status">
       {members.slice(0, 4).map((member) => (
-        <a key={member.name} class="thinking-agent" href={canOpen("/runs") ? buildPath("runs", runs[member.name] ?? "") : buildPath("agents", member.name)}>
+        <a key={member.name} class="thinking-agent line accent-hover" href={canOpen("/runs") ? buildPath("runs", runs[member.name] ?? "") : buildPath("agents", member.name)}>
           <Dots />
-          <Name name={member.name} label={member.displayName} limit={40} class="thinking-name" />
+          <Name name={member.name} label={member.displayName} limit={40} class="strong" />
           <span>{writing.has(member.name) ? "writes" : tools[member.name] ? "uses" : "thinks"}</span>
           {tools[member.name] !== undefined && !writing.has(member.name) && (
             <code>

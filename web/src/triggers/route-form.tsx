@@ -39,7 +39,7 @@ export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
     if (rule !== undefined && (await attempt(() => client.deleteRoute({ id: rule.id }), "Rule deleted"))) onEnd();
   };
   return (
-    <form class="rule-form" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
+    <form class="stack gap-3" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
       <div class="field-pair">
         <label class="label">
           Name
@@ -81,7 +81,7 @@ export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
           ))}
         </datalist>
       </label>
-      <div class="rule-actions">
+      <div class="line gap-2 wrap sm">
         <button class="button primary" disabled={isBusy}>
           {rule === undefined ? "Add the rule" : "Save"}
         </button>

@@ -47,10 +47,10 @@ export default function Routes() {
           <Icon name="plus" size={14} /> <span class="hide-phone">New rule</span>
         </a>
       </TriggersHead>
-      <div class="view-body triggers">
-        <p class="view-note">Of the rules that match a message, the first in this list decides who gets it.</p>
+      <div class="view-body top stack gap-3">
+        <p class="line gap-2 sm soft">Of the rules that match a message, the first in this list decides who gets it.</p>
         {newChannel !== null && (
-          <div class="card rule-new">
+          <div class="card stack gap-3 pad">
             <h2>New rule</h2>
             <RouteForm channel={newChannel} onEnd={(id) => (reload(), navigate(id === undefined ? "/routes" : buildPath("routes", id)))} />
           </div>
@@ -58,12 +58,12 @@ export default function Routes() {
         {value === undefined ? (
           error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
         ) : (
-          <ol class="card rule-list">
+          <ol class="card row-list">
             {list.map((rule, position) => (
               <li key={rule.id} class={`rule ${position === index ? "is-selected" : ""} ${rule.active ? "" : "is-closed"}`}>
                 <RuleRow rule={rule} isOpen={rule === open} onToggle={() => toggle(rule)} onActive={() => void setActive(rule)} />
                 {rule === open && (
-                  <div class="rule-more">
+                  <div class="row-more rule-more">
                     <RouteForm rule={rule} onEnd={() => (reload(), navigate("/routes", { replace: true }))} />
                   </div>
                 )}
@@ -80,18 +80,18 @@ export default function Routes() {
 function RuleRow({ rule, isOpen, onToggle, onActive }: { rule: Route; isOpen: boolean; onToggle: () => void; onActive: () => void }) {
   const filters = Object.entries(rule.filters);
   return (
-    <div class="rule-row">
-      <button class="rule-open" aria-expanded={isOpen} onClick={onToggle}>
-        <span class="rule-rank number" title="Its rank">
+    <div class="row rule-row">
+      <button class="row rule-open" aria-expanded={isOpen} onClick={onToggle}>
+        <span class="strong soft number" title="Its rank">
           {rule.rank}
         </span>
-        <span class="plan-what">
-          <Line text={rule.name} class="plan-name" />
-          <span class="muted rule-maker">
+        <span class="stack">
+          <Line text={rule.name} class="plan-name strong" />
+          <span class="muted stack xs">
             <Line text={`by ${displayName(rule.madeBy)}`} />
           </span>
         </span>
-        <span class="rule-filters">
+        <span class="rule-filters phone-2-2 line wrap">
           <code class="chip">{rule.channel === "*" ? "any channel" : rule.channel}</code>
           {filters.slice(0, MAX_CHIPS).map(([path, value]) => (
             <code key={path} class="chip">
@@ -101,7 +101,7 @@ function RuleRow({ rule, isOpen, onToggle, onActive }: { rule: Route; isOpen: bo
           {filters.length > MAX_CHIPS && <span class="muted">and {filters.length - MAX_CHIPS} more</span>}
         </span>
       </button>
-      <span class="rule-targets">
+      <span class="rule-targets quiet-icon line">
         <Icon name="chevron" size={12} />
         {rule.targets.slice(0, MAX_CHIPS).map((target) => (
           <AddressLink key={target} address={target} />
@@ -117,11 +117,11 @@ function RuleRow({ rule, isOpen, onToggle, onActive }: { rule: Route; isOpen: bo
 function DefaultRule({ isOnly }: { isOnly: boolean }) {
   return (
     <li class="rule is-default">
-      <div class="rule-row">
-        <div class="rule-open">
-          <span class="rule-rank number">–</span>
-          <span class="plan-what">
-            <span class="plan-name">{isOnly ? "No rules yet" : "Otherwise"}</span>
+      <div class="row rule-row">
+        <div class="row rule-open">
+          <span class="strong soft number">–</span>
+          <span class="stack">
+            <span class="plan-name strong">{isOnly ? "No rules yet" : "Otherwise"}</span>
             <span class="muted">the target of the trigger, else user-agent, else System4 of the team root</span>
           </span>
         </div>

@@ -41,8 +41,8 @@ export function TriggerTest({ trigger }: { trigger: Trigger }) {
   };
   const isWebhook = trigger.provider === "webhook";
   return (
-    <div class="test-columns">
-      <form class="test-form" onSubmit={(event) => (event.preventDefault(), void run())}>
+    <div class="columns">
+      <form class="test-form top stack gap-3" onSubmit={(event) => (event.preventDefault(), void run())}>
         <label class="label">
           Payload, as JSON
           <textarea class="field code-field" rows={16} value={payload} spellcheck={false} onInput={(event) => setPayload(event.currentTarget.value)} onKeyDown={runByKey} />
@@ -53,14 +53,14 @@ export function TriggerTest({ trigger }: { trigger: Trigger }) {
             <textarea class="field code-field" rows={2} value={headers} spellcheck={false} placeholder="X-GitHub-Event: push" onInput={(event) => setHeaders(event.currentTarget.value)} onKeyDown={runByKey} />
           </label>
         )}
-        <div class="test-actions">
+        <div class="line gap-2 wrap sm">
           <button class="button primary" disabled={isBusy} title="Ctrl Enter">
             <Icon name="play" size={14} /> Test
           </button>
           <span class="muted">Nothing is sent or stored.</span>
         </div>
       </form>
-      <section class="test-result" aria-label="What would happen" aria-live="polite">
+      <section class="top stack gap-2" aria-label="What would happen" aria-live="polite">
         <h2>What would happen</h2>
         {outcome === undefined ? (
           <div class="card">
@@ -99,8 +99,8 @@ function Preview({ preview, trigger }: { preview: TriggerPreview; trigger: Trigg
 
 function EventCard({ event, trigger }: { event: PreviewedEvent; trigger: Trigger }) {
   return (
-    <article class={`card test-event ${event.reason === null ? "" : "is-unrouted"}`}>
-      <div class="test-to">
+    <article class={`card test-event stack gap-3 pad ${event.reason === null ? "" : "is-unrouted"}`}>
+      <div class="test-to line wrap sm">
         {event.reason === null ? (
           <>
             <Icon name="check" size={14} />
@@ -108,7 +108,7 @@ function EventCard({ event, trigger }: { event: PreviewedEvent; trigger: Trigger
             {event.targets.map((target) => (
               <AddressLink key={target} address={target} />
             ))}
-            <span class="muted">
+            <span class="line muted">
               {event.rule === null ? (trigger.target === null ? "by default" : "because the trigger says so") : "by the rule "}
               {event.rule !== null && (
                 <a class="link address-link" href={buildPath("routes", event.rule)}>
@@ -124,9 +124,9 @@ function EventCard({ event, trigger }: { event: PreviewedEvent; trigger: Trigger
           </>
         )}
       </div>
-      {event.subject !== null && event.subject !== "" && <p class="plan-name text">{toLine(event.subject, 300)}</p>}
+      {event.subject !== null && event.subject !== "" && <p class="plan-name strong text">{toLine(event.subject, 300)}</p>}
       {event.content === "" ? <p class="muted">Without a text: the payload itself is its data.</p> : <PlainText text={event.content} limit={2000} />}
-      <dl class="plan-facts">
+      <dl class="fact-line">
         <div>
           <dt>session</dt>
           <dd>
@@ -136,14 +136,14 @@ function EventCard({ event, trigger }: { event: PreviewedEvent; trigger: Trigger
         {event.priority !== null && (
           <div>
             <dt>priority</dt>
-            <dd class="fact-inline">
+            <dd class="line">
               <Priority level={event.priority} /> {describePriority(event.priority)}
             </dd>
           </div>
         )}
       </dl>
       {event.reason !== null && (
-        <div class="test-actions">
+        <div class="line gap-2 wrap sm">
           <a class="button small" href={`/routes?new=${encodeURIComponent(trigger.provider)}`}>
             <Icon name="plus" size={14} /> Add a rule
           </a>

@@ -65,7 +65,7 @@ export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) 
   if (created !== undefined) return <SecretDialog {...created} onClose={onClose} />;
   return (
     <Dialog title={trigger === undefined ? "New trigger" : `Change ${toLine(trigger.name, 40)}`} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
         {trigger === undefined && (
           <div class="field-pair">
             <label class="label">
@@ -155,23 +155,23 @@ function SecretDialog({ name, secret, onClose }: { name: string; secret: string;
   };
   return (
     <Dialog title="Give this to the service" onClose={close}>
-      <div class="dialog-body">
+      <div class="dialog-body stack gap-3">
         <div class="label">
           Address
-          <span class="secret-row">
+          <span class="secret-row line gap-2">
             <code class="grow text">{address}</code>
             <CopyButton text={address} label="Copy the address" />
           </span>
         </div>
         <div class="label">
           Secret
-          <span class="secret-row">
+          <span class="secret-row line gap-2">
             <code class="grow text">{secret}</code>
             <CopyButton text={secret} label="Copy the secret" />
           </span>
         </div>
         <p class="notice">The secret is not shown again.</p>
-        <div class="dialog-actions">
+        <div class="line end gap-2">
           <button class="button primary" onClick={close} autoFocus>
             Done
           </button>

@@ -94,7 +94,7 @@ export function TriggerPage({ name }: { name: string }) {
           </>
         )}
       </header>
-      <nav class="tabs trigger-tabs" aria-label="About the trigger">
+      <nav class="tabs view-bar" aria-label="About the trigger">
         <a class="tab" href={buildPath("triggers", name)} aria-current={isTest ? undefined : "page"}>
           About
         </a>
@@ -102,7 +102,7 @@ export function TriggerPage({ name }: { name: string }) {
           Test
         </a>
       </nav>
-      <div class={`view-body trigger-page ${justFired.value.has(name) ? "is-firing" : ""}`}>
+      <div class={`view-body top stack gap-5 ${justFired.value.has(name) ? "is-firing" : ""}`}>
         {isTest ? <TriggerTest trigger={trigger} /> : <About trigger={trigger} />}
       </div>
       {dialog === "change" && <TriggerDialog trigger={trigger} onClose={() => setDialog(undefined)} onDone={reload} />}
@@ -125,7 +125,7 @@ function About({ trigger }: { trigger: Trigger }) {
         <dd class="text">{trigger.provider === "webhook" ? providerName(trigger.provider) : `${providerName(trigger.provider)}: ${describeTrigger(trigger)}`}</dd>
         {trigger.provider === "webhook" && <dt>Address</dt>}
         {trigger.provider === "webhook" && (
-          <dd class="fact-inline">
+          <dd class="line">
             <code class="line-text">{`${location.origin}/hooks/${trigger.name}`}</code>
             <CopyButton text={`${location.origin}/hooks/${trigger.name}`} label="Copy the address" />
           </dd>
@@ -195,13 +195,13 @@ function About({ trigger }: { trigger: Trigger }) {
         </dd>
       </dl>
       {trigger.prompt !== null && (
-        <section class="plan-section" aria-label="Prompt">
+        <section class="plan-section stack top gap-2" aria-label="Prompt">
           <h2>{trigger.schedule === null ? "Added to every event" : "What it says"}</h2>
           <PlainText text={trigger.prompt} />
         </section>
       )}
       {trigger.templates.length > 0 && (
-        <section class="plan-section" aria-label="Templates">
+        <section class="plan-section stack top gap-2" aria-label="Templates">
           <h2>Templates</h2>
           <PlainText text={formatJson(trigger.templates)} />
         </section>
@@ -223,14 +223,14 @@ function ScheduleFires({ trigger }: { trigger: Trigger }) {
   return (
     <>
       {span !== undefined && next.value !== undefined && next.value.fires.length > 0 && (
-        <section class="plan-section" aria-label="Next fires">
+        <section class="plan-section stack top gap-2" aria-label="Next fires">
           <h2>In the next {SPANS[span].name}</h2>
           <div class="card time-line-card">
             <TimeLine fires={next.value.fires} until={next.value.until} past={past.value?.items.map(({ firedAt }) => ({ kind: "trigger", id: name, firedAt })) ?? []} span={span} isSingle />
           </div>
         </section>
       )}
-      <section class="plan-section" aria-labelledby="past-fires">
+      <section class="plan-section stack top gap-2" aria-labelledby="past-fires">
         <h2 id="past-fires">Past fires</h2>
         {past.value === undefined ? (
           past.error === undefined ? <Skeleton rows={3} /> : <Failure error={past.error} onRetry={past.reload} />

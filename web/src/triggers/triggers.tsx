@@ -44,7 +44,7 @@ function TriggerList() {
           <Icon name="plus" size={14} /> <span class="hide-phone">New trigger</span>
         </button>
       </TriggersHead>
-      <div class="view-body triggers">
+      <div class="view-body top stack gap-3">
         {providers.length > 1 && (
           <nav class="tabs" aria-label="Which triggers">
             {[undefined, ...providers].map((name) => (
@@ -64,7 +64,7 @@ function TriggerList() {
             </button>
           </Empty>
         ) : (
-          <ul class="card trigger-list">
+          <ul class="card row-list">
             {list.map((trigger, position) => (
               <li key={trigger.name}>
                 <TriggerRow trigger={trigger} isSelected={position === index} />
@@ -80,22 +80,22 @@ function TriggerList() {
 
 function TriggerRow({ trigger, isSelected }: { trigger: Trigger; isSelected: boolean }) {
   const { name: state, tone } = describeState(trigger);
-  const classes = ["trigger-row", isSelected ? "is-selected" : "", trigger.active ? "" : "is-closed", justFired.value.has(trigger.name) ? "is-firing" : ""];
+  const classes = ["row is-tall trigger-row", isSelected ? "is-selected" : "", trigger.active ? "" : "is-closed", justFired.value.has(trigger.name) ? "is-firing" : ""];
   return (
     <a class={classes.join(" ")} href={buildPath("triggers", trigger.name)}>
-      <span class="trigger-icon" title={providerName(trigger.provider)}>
+      <span class="muted" title={providerName(trigger.provider)}>
         <Icon name={providerIcon(trigger.provider)} />
       </span>
-      <div class="plan-what">
-        <Line text={trigger.name} class="plan-name" />
+      <div class="stack">
+        <Line text={trigger.name} class="plan-name strong" />
         <Line text={trigger.prompt ?? providerName(trigger.provider)} class="muted" />
       </div>
-      <Line text={describeTrigger(trigger)} class="trigger-how muted" />
-      <span class="trigger-to">
+      <Line text={describeTrigger(trigger)} class="phone-2-2 muted" />
+      <span class="trigger-to quiet-icon phone-2-3 line">
         <Icon name="chevron" size={12} />
         <Line text={trigger.target === null ? "the rules" : displayName(trigger.target)} class={trigger.target === null ? "muted" : ""} />
       </span>
-      <span class="trigger-state">
+      <span class="line end phone-1-3">
         {trigger.nextAt !== null && trigger.active ? (
           <time class="number" dateTime={trigger.nextAt} title={formatExact(trigger.nextAt)}>
             {formatRelative(trigger.nextAt, now.value)}

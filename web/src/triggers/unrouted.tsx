@@ -58,7 +58,7 @@ export default function UnroutedMessages() {
   return (
     <>
       <TriggersHead />
-      <div class="view-body triggers">
+      <div class="view-body top stack gap-3">
         <nav class="tabs" aria-label="Which messages">
           <button class="tab small" aria-current={isEnded ? undefined : "page"} onClick={() => changeQuery({ show: undefined })}>
             Waiting {waiting && <span class="number">{waiting.length}</span>}
@@ -77,13 +77,13 @@ export default function UnroutedMessages() {
             </a>
           </Empty>
         ) : (
-          <ul class="card letter-list">
+          <ul class="card row-list">
             {shown.map((letter, position) => (
-              <li key={letter.id} class={`letter ${position === index ? "is-selected" : ""}`}>
-                <button class="letter-row" aria-expanded={letter.id === openId} onClick={() => toggle(letter)}>
-                  <Line text={letter.trigger ?? letter.channel} class="plan-name" />
+              <li key={letter.id} class={position === index ? "is-selected" : ""}>
+                <button class="row letter-row" aria-expanded={letter.id === openId} onClick={() => toggle(letter)}>
+                  <Line text={letter.trigger ?? letter.channel} class="plan-name strong" />
                   <Line text={letterText(letter)} />
-                  <span class="letter-state">
+                  <span class="line end">
                     <LetterState letter={letter} />
                   </span>
                   <span class="number muted">
@@ -110,7 +110,7 @@ function Letter({ letter, onReplay, onDiscard }: { letter: DeadLetter; onReplay:
   const endedBy = letter.replayedBy ?? letter.discardedBy;
   const endedAt = letter.replayedAt ?? letter.discardedAt;
   return (
-    <div class="letter-more">
+    <div class="letter-more row-more stack gap-3">
       {letter.content !== "" && <PlainText text={letter.content} limit={4000} />}
       <dl class="facts">
         <dt>Why</dt>
@@ -143,7 +143,7 @@ function Letter({ letter, onReplay, onDiscard }: { letter: DeadLetter; onReplay:
         </details>
       )}
       {isWaiting(letter) && (
-        <div class="test-actions">
+        <div class="line gap-2 wrap sm">
           <button class="button primary" title="z" onClick={onReplay}>
             <Icon name="replay" size={14} /> Replay
           </button>

@@ -65,7 +65,7 @@ export function BarChart({ title, of, bars, series, format, summary, isOverlay =
   const current = bars[active];
   return (
     <figure class="bar-chart">
-      <figcaption class="chart-head">
+      <figcaption class="chart-head line gap-3">
         <h2 id={id}>{title}</h2>
         <span class="chart-readout" aria-hidden="true">
           {current === undefined ? summary : <Readout bar={current} series={series} format={format} total={isOverlay ? undefined : total(current)} />}

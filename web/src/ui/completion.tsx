@@ -117,7 +117,7 @@ export function useCompletion({ id, text, field, options, onChange }: Completion
         <li
           key={option.name}
           id={optionId(place)}
-          class="completion-option"
+          class="completion-option sm line gap-2"
           role="option"
           aria-selected={place === active}
           onMouseDown={(event) => event.preventDefault()}
@@ -125,9 +125,9 @@ export function useCompletion({ id, text, field, options, onChange }: Completion
           onClick={() => choose(option)}
         >
           <Avatar name={option.displayName} kind={option.kind} isSmall />
-          <Line text={option.displayName} limit={60} class="completion-name" />
+          <Line text={option.displayName} limit={60} class="completion-name strong" />
           <Line text={`@${option.name}`} limit={60} class="muted grow" />
-          {option.note !== undefined && <span class="muted completion-note">{option.note}</span>}
+          {option.note !== undefined && <span class="muted xs">{option.note}</span>}
         </li>
       ))}
     </ul>

@@ -23,7 +23,7 @@ export function ConfirmDialog({ title, action, onClose, onConfirm, children }: C
     });
   return (
     <Dialog title={title} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => (event.preventDefault(), void confirm())}>
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void confirm())}>
         <p class="text">{children}</p>
         <DialogActions action={action} isDisabled={isBusy} isDanger onCancel={onClose} />
       </form>

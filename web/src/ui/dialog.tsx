@@ -57,7 +57,7 @@ interface DialogActionsProps {
 /** The buttons of a form in a dialog. */
 export function DialogActions({ action, isDisabled, isDanger = false, onCancel }: DialogActionsProps) {
   return (
-    <div class="dialog-actions">
+    <div class="line end gap-2">
       <button class="button quiet" type="button" onClick={onCancel}>
         Cancel
       </button>

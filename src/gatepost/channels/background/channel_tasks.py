@@ -17,7 +17,7 @@ from gatepost.channels.background.trigger_readers import ChannelReaders, Channel
 from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.provider import Provider
 from gatepost.channels.speech import voice_actions as voices
-from gatepost.channels.speech.transcriber import Transcriber
+from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber
 from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.channels.telegram.background.bots import TelegramBots
@@ -25,11 +25,12 @@ from gatepost.channels.telegram.background.sender import TelegramSender, read_mo
 from gatepost.channels.telegram.background.typing_indicator import TelegramPresence
 from gatepost.channels.telegram.background.update_reader import POLL_TIME, TelegramIntake
 from gatepost.channels.telegram.bot_port import TelegramApi
+from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Instant
 from gatepost.inbox.event import TELEGRAM
-from gatepost.jobs import job_runner_background as jobs
-from gatepost.jobs.periodic_duty_background import Duty, is_about, open_task_group, run_duties
+from gatepost.jobs.job_runner_background import build_job_duty
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group, run_duties
 from gatepost.transports.signal_bus import SignalBus
 
 #: seconds between two looks for voice messages that have waited long enough
@@ -64,7 +65,7 @@ class Channels:
         self.bots = TelegramBots(store, options.open_api, options.find_token)
         self.intake = TelegramIntake(store, self.bots, poll_time=options.poll_time)
         transcriber = options.transcriber
-        self._voice_jobs = VoiceJobs(store, self.bots, transcriber) if transcriber is not None else None
+        self._voice_jobs = VoiceJobs(store, self.download, transcriber) if transcriber is not None else None
         self._plugins = {
             name: ProviderChannel(store, name, provider, options.find_token)
             for name, provider in options.providers.items()
@@ -81,12 +82,19 @@ class Channels:
             presence = TelegramPresence(self.bots, group)
             stack.callback(presence.stop)
             duties = [*self._build_duties(interval), readers.build_duty(interval)]
-            for subscriber in (presence.on_signal, *(duty.on_signal for duty in duties)):
-                stack.enter_context(bus.subscribe(subscriber))
+            stack.enter_context(bus.subscribe(presence.on_signal, "typing indicator"))
+            for duty in duties:
+                stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
             await stack.enter_async_context(run_duties(duties))
             if self._voice_jobs is not None:
                 stack.callback(self._voice_jobs.stop)
             yield
+
+    async def download(self, trigger: Trigger, file: str) -> bytes:
+        """Return a recording that the channel of a trigger keeps."""
+        if not trigger.is_bot:
+            raise SpeechRefused(f"the provider {trigger.provider!r} keeps no recordings")
+        return await self.bots.download(trigger.name, file)
 
     def _build_sources(self) -> dict[str, ChannelSource]:
         providers = self.options.providers
@@ -97,19 +105,10 @@ class Channels:
         outlets: dict[str, Outlet] = {TELEGRAM: TelegramSender(self.store, self.bots, clock=self.options.clock)}
         outlets |= {name: self._plugins[name] for name in providers if providers[name].sends}
         sender = ChannelSender(self.store, outlets.get)
-        send = partial(jobs.run_due_jobs, self.store, {SEND_JOB: sender.run_job}, self.holder, hold=JOB_HOLD)
-        yield Duty(
-            "channel-sender",
-            send,
-            interval=interval,
-            should_wake=partial(is_about, "job"),
-            store=self.store,
-            holder=self.holder,
-        )
+        build_duty = partial(build_job_duty, store=self.store, holder=self.holder, interval=interval, hold=JOB_HOLD)
+        yield build_duty("channel-sender", handlers={SEND_JOB: sender.run_job}, is_leased=True)
         if self._voice_jobs is not None:
-            handlers = {TRANSCRIBE_JOB: self._voice_jobs.run_job}
-            transcribe = partial(jobs.run_due_jobs, self.store, handlers, self.holder, hold=JOB_HOLD)
-            yield Duty("voices", transcribe, interval=interval, should_wake=partial(is_about, "job"))
+            yield build_duty("voices", handlers={TRANSCRIBE_JOB: self._voice_jobs.run_job})
         yield Duty("voice-patience", self._end_due_voices, interval=min(interval, _VOICE_INTERVAL))
 
     async def _end_due_voices(self) -> None:

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict, Unpack
 
-from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry, build_topic
+from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry
 from gatepost.core.ports import Reader, Row, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import NotFound, quote_value
 from gatepost.inbox.event import Route
@@ -66,7 +66,7 @@ def record(
         decision=decision,
         now=tx.now,
     )
-    tx.after_commit(Signal(build_topic(route), str(number), wakes=False))
+    _signal(tx, route.channel, route.session, number)
     return id
 
 
@@ -120,7 +120,11 @@ def end_question(tx: Transaction, entry: SharedEntry, status: QuestionStatus, an
         now=tx.now,
     )
     if row_count:
-        tx.after_commit(Signal(build_topic(Route(entry.channel, entry.session)), str(entry.number), wakes=False))
+        _signal(tx, entry.channel, entry.session, entry.number)
+
+
+def _signal(tx: Transaction, channel: str, session: str, number: int) -> None:
+    tx.after_commit(Signal(Topic("shared", f"{channel}:{session}"), str(number), wakes=False))
 
 
 def set_metadata(tx: Transaction, number: int, metadata: Mapping[str, str]) -> None:

@@ -6,20 +6,16 @@ Nothing else is in it: no commands, no pairing, no refused messages, and no trig
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
-from gatepost.inbox.event import Route
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.operations.operation import Page, Request, Stream, read, stream
-
-#: the recipients of signals about entries begin with it
-TOPIC: Final = "shared:"
 
 
 class EntryKind(ParsedEnum, description="a kind of entry"):
@@ -60,11 +56,6 @@ class SharedEntry(Struct, frozen=True, kw_only=True):
     created_at: Instant
     #: where streams have it: the number of its last change
     position: int
-
-
-def build_topic(route: Route) -> str:
-    """Return the recipient of signals about the entries of a route."""
-    return f"{TOPIC}{route.channel}:{route.session}"
 
 
 ChannelName = Annotated[str, Meta(max_length=256, description="only this channel")] | None

@@ -29,7 +29,7 @@ from gatepost.channels.wording import message_template, text_template
 from gatepost.core import address
 from gatepost.core.address import AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import find_unstorable, parse_field
 from gatepost.core.times import MINUTE, SECOND, Instant, format_rfc3339
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -96,7 +96,7 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
     )
     if not is_added:
         raise Conflict(f"there is a trigger {name!r} already", hint="delete it first, or take another name")
-    tx.after_commit(Signal(f"{TOPIC}{name}", "added", wakes=False))
+    tx.after_commit(Signal(Topic("trigger", name), "added", wakes=False))
     return show(tx, name)
 
 
@@ -128,7 +128,7 @@ def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:
         rules.check_field(spec.provider, "scheme")
     if spec.secret is not None:
         rules.check_field(spec.provider, "token")
-    if spec.provider == "telegram" and not (spec.secret or spec.config.token):
+    if rules.is_bot(spec.provider) and not (spec.secret or spec.config.token):
         raise Invalid("a bot needs a token", hint="give `token`: @BotFather gives you one")
     return None, spec.secret
 
@@ -175,7 +175,7 @@ def check_config(provider: str, config: TriggerConfig) -> TriggerConfig:
         rules.check_public_url(config.public_url)
     elif config.mode is DeliveryMode.WEBHOOK:
         raise Invalid(
-            "mode: a bot in webhook mode needs the URL at which Telegram reaches this gateway",
+            f"mode: a bot in webhook mode needs the URL at which {provider.title()} reaches this gateway",
             hint="give it, as with --public-url https://gatepost.example",
         )
     if config.heartbeat is not None:
@@ -221,7 +221,7 @@ def change(
     if "owner" in changes:
         changes["owner"] = _resolve_owner(tx, changes["owner"], by)
     changed = replace(trigger, **changes)
-    if changed.active and not trigger.active and trigger.provider in ("webhook", "telegram"):
+    if changed.active and not trigger.active and (trigger.is_bot or trigger.provider == "webhook"):
         _require_secret(tx, trigger)
     if not _is_administrator(by):
         _check_rights(trigger.config, changed.config, by, has_token=has_token)
@@ -233,7 +233,7 @@ def change(
             _check_time(config, tx.now)
         changed = replace(changed, next_at=_find_next(config, tx.now, trigger.created_at) if changed.active else None)
     triggers.update(tx, changed)
-    tx.after_commit(Signal(f"{TOPIC}{name}", "changed", wakes=False))
+    tx.after_commit(Signal(Topic("trigger", name), "changed", wakes=False))
     return show(tx, name)
 
 
@@ -251,7 +251,7 @@ def remove(tx: Transaction, trigger: Trigger) -> None:
     """Delete a trigger that has no conversations."""
     conversations.delete_cursor(tx, trigger.number)
     triggers.delete(tx, trigger.number)
-    tx.after_commit(Signal(f"{TOPIC}{trigger.name}", "deleted", wakes=False))
+    tx.after_commit(Signal(Topic("trigger", trigger.name), "deleted", wakes=False))
 
 
 def show(tx: Reader, name: str) -> Trigger:

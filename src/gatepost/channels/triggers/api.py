@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers.trigger import (
+    BUILT_IN_PROVIDERS,
     MAX_PROMPT_LENGTH,
     DeliveryMode,
     GroupMode,
@@ -71,9 +72,7 @@ class TriggerView(RecordView[Trigger]):
     heartbeat: Annotated[HeartbeatView | None, Source("config.heartbeat")]
     allow: Annotated[list[int], Source("config.allow")]
     block: Annotated[list[int], Source("config.block")]
-    mode: Annotated[
-        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.provider == "telegram" else None)
-    ]
+    mode: Annotated[DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_bot else None)]
     groups: Annotated[GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)]
     token: Annotated[str | None, describe("where the token of a bot is, if it is not stored"), Source("config.token")]
     public_url: Annotated[str | None, Source("config.public_url")]
@@ -166,7 +165,7 @@ class AddTrigger(TriggerFields):
     """
 
     name: NewName
-    provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
+    provider: Annotated[str, describe(f"{', '.join(BUILT_IN_PROVIDERS)}, or that of a package")] = "webhook"
 
 
 @read(
@@ -249,6 +248,7 @@ class TriggerPreviewView(View):
 @read(
     "POST /api/triggers/{name}/test",
     access=Anybody(),
+    is_dry_run=True,
     errors=(NotFound,),
     example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},
 )
@@ -258,7 +258,7 @@ class PreviewTrigger(Request[TriggerPreviewView]):
     name: str
     payload: Annotated[
         Json,
-        describe("what the service would send; of a channel an update of Telegram, or {content, session, metadata}"),
+        describe("what the service would send; of a channel {content, session, metadata}, or an update of a bot"),
     ]
     headers: Annotated[dict[str, str], describe("the headers of the request")] = field(default_factory=dict)
 

@@ -29,7 +29,7 @@ from gatepost.channels.wording import text_template
 from gatepost.channels.wording.text_template import Scope
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import HOUR, MINUTE, Instant, format_rfc3339
 from gatepost.errors import GatepostError, Invalid
 from gatepost.inbox.event import Ref
@@ -76,7 +76,7 @@ def fire(tx: Transaction, number: int) -> bool:
     for slot in slots if trigger.config.heartbeat is None else slots[-1:]:
         _fire_slot(tx, trigger, slot)
     trigger_rows.set_next_at(tx, number, schedule.find_next(tx.now, since=trigger.created_at))
-    tx.after_commit(Signal(f"trigger:{trigger.name}", "fired", wakes=False))
+    tx.after_commit(Signal(Topic("trigger", trigger.name), "fired", wakes=False))
     return True
 
 

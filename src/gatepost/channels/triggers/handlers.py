@@ -113,7 +113,7 @@ def delete_trigger(tx: Transaction, request: api.DeleteTrigger, caller: Caller) 
 
 
 @api.PreviewTrigger.handler
-def preview_trigger(tx: Reader, request: api.PreviewTrigger, caller: Caller) -> api.TriggerPreviewView:
+def preview_trigger(tx: Transaction, request: api.PreviewTrigger, caller: Caller) -> api.TriggerPreviewView:
     trigger = triggers.find_own(tx, request.name, caller.entity)
     preview = trigger_preview.preview(tx, trigger, request.payload, request.headers)
     events = [

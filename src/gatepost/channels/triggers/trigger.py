@@ -28,7 +28,7 @@ from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, SECOND, Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox.event import OWN_CHANNELS
+from gatepost.inbox.event import OWN_CHANNELS, TELEGRAM
 from gatepost.plans import cron
 from gatepost.plans.cron import Cron
 from gatepost.reactions import RoomQuestion
@@ -172,9 +172,19 @@ class Trigger(Struct, frozen=True, kw_only=True):
     created_at: Instant
 
     @property
+    def is_bot(self) -> bool:
+        """Whether it is a channel that is built in."""
+        return is_bot(self.provider)
+
+    @property
     def is_channel(self) -> bool:
         """Whether people write on it: what they write is in the shared inbox, and is replied to there."""
-        return self.provider == "telegram" or self.config.sends
+        return self.is_bot or self.config.sends
+
+    @property
+    def metadata_prefix(self) -> str:
+        """How the names of the channel's own ids begin in the metadata of its messages."""
+        return f"{self.provider}_" if self.is_bot else ""
 
     def blocks(self, *ids: str) -> bool:
         """Return True if its block list has the id of a chat or of a user."""
@@ -183,7 +193,12 @@ class Trigger(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """What sentences call it."""
-        return f"the {'bot' if self.provider == 'telegram' else 'trigger'} {self.name!r}"
+        return f"the {'bot' if self.is_bot else 'trigger'} {self.name!r}"
+
+    @property
+    def noun(self) -> str:
+        """What its users call it."""
+        return "bot" if self.is_bot else "channel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +214,11 @@ class CountGoals(RoomQuestion[int]):
 
     agent: Entity
     limit: int
+
+
+def is_bot(provider: str) -> bool:
+    """Return True if the triggers of a provider are bots: channels that are built in."""
+    return provider == TELEGRAM
 
 
 def check_trigger_name(text: str) -> str:

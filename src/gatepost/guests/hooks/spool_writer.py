@@ -9,7 +9,7 @@ store. So a failure is counted and nothing else.
 from collections import Counter
 from collections.abc import Sequence
 
-from gatepost.core.signals import Signal
+from gatepost.core.signals import EVERY_INBOX, Signal, Topic
 from gatepost.errors import GatepostError
 from gatepost.guests import spool_line
 from gatepost.guests.ports import ListGuests, Spool
@@ -45,12 +45,11 @@ class SpoolWriter:
                 self._write(guest.session, list(events.values()))
 
     def _is_for_guest(self, signal: Signal, guest: Guest) -> bool:
-        if signal.recipient not in (guest.agent, "*") or guest.session == self._own_session:
+        is_broadcast = signal.topic == EVERY_INBOX
+        if not (is_broadcast or signal.topic == Topic("inbox", guest.agent)) or guest.session == self._own_session:
             return False
         sender = signal.event.sender if signal.event else None
-        return (
-            sender is None or sender.name != guest.agent or (self._own_session is not None and signal.recipient != "*")
-        )
+        return sender is None or sender.name != guest.agent or (self._own_session is not None and not is_broadcast)
 
     def _write(self, session: str, events: Sequence[Event]) -> None:
         try:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, RetryTransaction, Transaction, batched, weigh_by
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import GatepostError, Refused, TooLarge, UnknownAddress
@@ -334,7 +334,9 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         for recipient in draft.recipients:
             if recipient.number in draft.new_recipients:
                 tx.add_to_account(recipient.number, "accepted", 1)
-                tx.after_commit(Signal(recipient.name, draft.event.type, draft.event, draft.event.wakes))
+                tx.after_commit(
+                    Signal(Topic("inbox", recipient.name), draft.event.type, draft.event, draft.event.wakes)
+                )
 
 
 def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:

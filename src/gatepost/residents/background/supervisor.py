@@ -21,7 +21,7 @@ from typing import Final
 import structlog
 
 from gatepost.core.ports import Reader, Store
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
 from gatepost.inbox import wake_actions
@@ -92,17 +92,18 @@ class Supervisor:
 
     def on_signal(self, signal: TransportMessage) -> None:
         """Enqueue the agent of a signal, or cancel its turn; a subscriber of `SignalBus`."""
-        if isinstance(signal, Frame) or self._is_stopping:
+        if isinstance(signal, Frame) or signal.topic.kind != "inbox" or self._is_stopping:
             return
-        if signal.cause == runs.CANCEL and signal.recipient in self._tasks:
-            self._tasks[signal.recipient].cancel()
+        name = signal.topic.name
+        if signal.cause == runs.CANCEL and name in self._tasks:
+            self._tasks[name].cancel()
         if signal.cause == "settle":
-            self._guests.discard(signal.recipient)
-        if signal.recipient == "*":
+            self._guests.discard(name)
+        if name == "*":
             if "*" not in self._tasks:  # do not wait for the signals of the janitor
                 self._tasks["*"] = asyncio.get_running_loop().create_task(self._enqueue_all(), name="agent-*")
-        elif ":" not in signal.recipient and signal.wakes and signal.recipient not in self._guests:
-            self.enqueue(signal.recipient, is_forced=signal.cause in _FORCED_CHECK_CAUSES)
+        elif signal.wakes and name not in self._guests:
+            self.enqueue(name, is_forced=signal.cause in _FORCED_CHECK_CAUSES)
 
     def enqueue(self, name: str, *, is_forced: bool = False) -> None:
         """Put an agent in the queue or, during its turn, have it checked once more afterwards."""
@@ -196,7 +197,7 @@ class Supervisor:
 
     def _on_timer(self, name: str) -> None:
         del self._timers[name]
-        self.on_signal(Signal(name, "rested"))
+        self.on_signal(Signal(Topic("inbox", name), "rested"))
 
     async def _enqueue_all(self) -> None:
         """Enqueue every agent that has not seen the last broadcast."""
@@ -205,7 +206,7 @@ class Supervisor:
             while after is not None:
                 names, after = await self._store.read(wake_actions.find_agents_behind, after=after)
                 for name in names:
-                    self.on_signal(Signal(name, "broadcast"))
+                    self.on_signal(Signal(Topic("inbox", name), "broadcast"))
         except GatepostError as error:
             log.warning("agents that have not read a broadcast cannot be listed", reason=error.message)
         finally:

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import from_json
 
 from gatepost.channels.conversation import Conversation
-from gatepost.core.signals import Frame
+from gatepost.core.signals import Frame, Topic
 from gatepost.operations.operation import build_frame
 from gatepost.residents import stream_api
 from gatepost.residents.model_port import CallDelta
@@ -72,7 +72,7 @@ _REPLY: Final = _Kind(
 class _Place(NamedTuple):
     """Where a text is streamed: to the readers of a topic."""
 
-    topic: str
+    topic: Topic
     kind: _Kind
     #: what every frame says of the place
     fields: dict[str, str]
@@ -169,14 +169,14 @@ class Streams:
     async def _find_space_place(self, space: str) -> _Place | None:
         if not await self._can_speak(space):
             return None
-        return _Place(f"space:{space}", _MESSAGE, {"space_id": space})
+        return _Place(Topic("space", space), _MESSAGE, {"space_id": space})
 
     async def _find_session_place(self, event: str) -> _Place | None:
         conversation = await self._find_conversation(event) if self._find_conversation is not None else None
         if conversation is None:
             return None
         fields = {"channel": conversation.channel, "session_id": conversation.session}
-        return _Place(f"inbox:{conversation.person}", _REPLY, fields)
+        return _Place(Topic("inbox", conversation.person), _REPLY, fields)
 
     def _find_space(self, call: str) -> str | None:
         """Return the space in which a message will be posted; None if it is not certain (yet)."""
@@ -223,7 +223,7 @@ class Streams:
         event = f"{place.kind.event}.{'failed' if model is place.kind.failed else 'streaming'}"
         data = model(stream_id=stream_id, run_id=self._run.id, agent=self._run.agent, **place.fields, **fields)
         self._send(
-            [build_frame(stream_api.EVENTS, topic, event, data) for topic in (place.topic, f"run:{self._run.id}")]
+            [build_frame(stream_api.EVENTS, topic, event, data) for topic in (place.topic, Topic("run", self._run.id))]
         )
 
 

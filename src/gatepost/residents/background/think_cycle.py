@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from gatepost.channels import reply_actions as replies
 from gatepost.channels.conversation import Conversation
+from gatepost.core.signals import Topic
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Item, Priority
@@ -175,10 +176,10 @@ class Cycle:
             agent=run.agent, agent_name=self._run_lease.resident.display, run_id=run.id
         )
         frames = [
-            build_frame(stream_api.EVENTS, f"space:{space.id}", event, replace(activity, space_id=space.id))
+            build_frame(stream_api.EVENTS, Topic("space", space.id), event, replace(activity, space_id=space.id))
             for space in self._spaces
         ]
-        self._deps.send([build_frame(stream_api.EVENTS, f"agent:{run.agent}", event, activity), *frames])
+        self._deps.send([build_frame(stream_api.EVENTS, Topic("agent", run.agent), event, activity), *frames])
 
     def _list_unanswered_calls(self) -> list[tuple[int, ToolCall]]:
         """Return the calls of the last reply that have no result yet, each with its index in the reply."""
@@ -381,9 +382,11 @@ class Cycle:
         run, space = self._run_lease.run, self._active_space if visible else None
         use = model(tool_call_id=call.id, tool_name=call.tool, run_id=run.id, agent=run.agent, **fields)
         frames = (
-            [build_frame(stream_api.EVENTS, f"space:{space}", event, replace(use, space_id=space))] if space else []
+            [build_frame(stream_api.EVENTS, Topic("space", space), event, replace(use, space_id=space))]
+            if space
+            else []
         )
-        self._deps.send([build_frame(stream_api.EVENTS, f"run:{run.id}", event, use), *frames])
+        self._deps.send([build_frame(stream_api.EVENTS, Topic("run", run.id), event, use), *frames])
 
     def _write_journal(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
         return write_journal(self._store, self._run_lease, verb, *args, **kwargs)

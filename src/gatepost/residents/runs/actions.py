@@ -5,7 +5,7 @@ from typing import Final
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, NotFound
@@ -114,6 +114,6 @@ def cancel(tx: Transaction, id: str) -> Run:
         raise Conflict(f"{id!r} is {show(tx, id).status}, not running")
     inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
     leases.drop(tx, name_agent_lease(run.agent))
-    tx.after_commit(Signal(run.agent, CANCEL))
-    tx.after_commit(Signal(f"run:{run.id}", CANCEL))
+    tx.after_commit(Signal(Topic("inbox", run.agent), CANCEL))
+    tx.after_commit(Signal(Topic("run", run.id), CANCEL))
     return show(tx, id)

@@ -14,7 +14,7 @@ import msgspec
 
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY
 from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.inbox import expiry_and_death_actions as expiry
@@ -104,7 +104,7 @@ def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, res
     with suppress(Refused):  # it has retired: nobody waits for the result
         push.push_event(tx, result_push)
     tx.execute("residents/runs/complete_waiting", number=run.number)  # does nothing while another call is open
-    tx.after_commit(Signal(f"run:{run.id}", "answer"))
+    tx.after_commit(Signal(Topic("run", run.id), "answer"))
     ended_call = _CALL.fetch_one(tx, "residents/calls/read", id=call.id)
     assert ended_call is not None
     return ended_call

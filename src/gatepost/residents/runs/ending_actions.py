@@ -19,7 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.core.ports import Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration, Instant
 from gatepost.errors import Lost
 from gatepost.gates import gate_actions as gates, gate_rows
@@ -181,7 +181,7 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
 def hand_over(tx: Transaction, run_lease: RunLease) -> None:
     """Stop at a step: the next holder of the lease continues from there."""
     leases.release(tx, run_lease.lease)
-    tx.after_commit(Signal(run_lease.run.agent, "handover"))
+    tx.after_commit(Signal(Topic("inbox", run_lease.run.agent), "handover"))
 
 
 def _end_run(
@@ -199,7 +199,7 @@ def _end_run(
     if weight is None:
         raise Lost(f"the run {run.id!r} has ended")
     inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)
-    tx.after_commit(Signal(f"run:{run.id}", "end"))
+    tx.after_commit(Signal(Topic("run", run.id), "end"))
     return weight
 
 

@@ -30,7 +30,7 @@ import msgspec
 
 from gatepost.channels.conversation import is_user_prompt
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration
 from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Lost, Refused
@@ -196,7 +196,7 @@ def write_step(
     )
     if not is_running:
         raise Lost(f"the run {run.id!r} has ended")
-    tx.after_commit(Signal(f"run:{run.id}", "step"))
+    tx.after_commit(Signal(Topic("run", run.id), "step"))
 
 
 def build_inbox_prompt(inbox_batch: Batch) -> Prompt:

@@ -12,7 +12,7 @@ from typing import Final
 
 from gatepost.core import address
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
@@ -128,7 +128,7 @@ def _begin_run(tx: Transaction, agent: Entity, resident: Resident) -> tuple[Run,
         model=resident.config.model.name,
     )
     runs.insert_step(tx, run.number, 1, first_prompt)
-    tx.after_commit(Signal(f"run:{run.id}", "step"))
+    tx.after_commit(Signal(Topic("run", run.id), "step"))
     return run, (Step(number=1, turn=first_prompt, at=tx.now),)
 
 

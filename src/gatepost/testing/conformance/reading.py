@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gatepost.core.ports import Reader, Store, Transaction
-from gatepost.core.signals import Signal
+from gatepost.core.signals import Signal, Topic
 from gatepost.errors import Unavailable
 from gatepost.stores import statements
 from gatepost.testing import FakeClock, RecordingSignalSink
@@ -115,15 +115,15 @@ class SignalSuite(StoreFixtures):
 
     async def test_the_signal_is_sent_before_the_answer(self, store: Store, signal_sink: RecordingSignalSink) -> None:
         store.run_sync(push_text, "first")
-        assert [(signal.recipient, signal.cause) for signal in signal_sink.signals] == [("ann", "event")]
+        assert [(signal.topic.recipient, signal.cause) for signal in signal_sink.signals] == [("ann", "event")]
         await store.run(push_text, "second", "bob")
-        assert [signal.recipient for signal in signal_sink.signals] == ["ann", "bob"]
+        assert [signal.topic.recipient for signal in signal_sink.signals] == ["ann", "bob"]
 
     async def test_signals_are_sent_in_order_and_only_for_stored_calls(
         self, store: Store, signal_sink: RecordingSignalSink
     ) -> None:
         def signal(tx: Transaction, name: str) -> None:
-            tx.after_commit(Signal(name, "test"))
+            tx.after_commit(Signal(Topic("inbox", name), "test"))
 
         await run_together(
             store,
@@ -132,7 +132,7 @@ class SignalSuite(StoreFixtures):
             store.run(signal, "2", lane=LANE),
             store.run(signal, "3", lane=LANE),
         )
-        assert [signal.recipient for signal in signal_sink.signals] == ["1", "2", "3"]
+        assert [signal.topic.recipient for signal in signal_sink.signals] == ["1", "2", "3"]
 
     async def test_a_sink_that_fails_changes_nothing(self, store: Store, open: StoreFactory, clock: FakeClock) -> None:
         def raise_error(signals: Sequence[Signal]) -> None:

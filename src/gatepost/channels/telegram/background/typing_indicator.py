@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from gatepost.channels.telegram.background.bots import TelegramBots
-from gatepost.core.signals import Frame, Signal, TransportMessage
+from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError
 from gatepost.inbox.event import TELEGRAM, Event
 
@@ -45,13 +45,13 @@ class TelegramPresence:
     def on_signal(self, signal: TransportMessage) -> None:
         """Follow events and cycles; for `SignalBus.subscribe`."""
         match signal:
-            case Signal(recipient=recipient, event=event) if event is not None:
+            case Signal(topic=Topic(kind="inbox", name=agent), event=event) if event is not None:
                 if event.route is not None and event.route.channel == TELEGRAM:
-                    self._note(recipient, event)
-            case Frame(topic=topic, event="agent.active") if topic.startswith("agent:"):
-                self._begin(topic.removeprefix("agent:"))
-            case Frame(topic=topic, event="agent.inactive") if topic.startswith("agent:"):
-                if (task := self._tasks.pop(topic.removeprefix("agent:"), None)) is not None:
+                    self._note(agent, event)
+            case Frame(topic=Topic(kind="agent", name=agent), event="agent.active"):
+                self._begin(agent)
+            case Frame(topic=Topic(kind="agent", name=agent), event="agent.inactive"):
+                if (task := self._tasks.pop(agent, None)) is not None:
                     task.cancel()
             case _:
                 pass
