@@ -152,6 +152,10 @@ class RequestPart(_Model, forbid_unknown_fields=True):
     """An object within a request."""
 
 
+class FieldSet(_Model, rename=None):
+    """Fields that are declared once: a record has them, and requests and views are derived from it (`fields.py`)."""
+
+
 class Repetition(StrEnum):
     """What a repeat of the same request does."""
 
