@@ -39,6 +39,8 @@ class Effort:
     hooks: int
     #: half requests that are open at the same time
     half_requests: int
+    #: seconds for which gateways have nothing to do
+    idle_time: float
     #: whether PostgreSQL waits for the disk: only where figures do not matter it does not
     fsync: bool = True
 
@@ -60,6 +62,7 @@ FULL = Effort(
     sleepers=100_000,
     hooks=10,
     half_requests=2_000,
+    idle_time=600.0,
 )
 QUICK = Effort(
     rounds=3,
@@ -74,6 +77,7 @@ QUICK = Effort(
     sleepers=5_000,
     hooks=3,
     half_requests=200,
+    idle_time=20.0,
 )
 TINY = Effort(
     rounds=1,
@@ -88,6 +92,7 @@ TINY = Effort(
     sleepers=10,
     hooks=1,
     half_requests=5,
+    idle_time=1.0,
     fsync=False,
 )
 

@@ -11,6 +11,7 @@ the pipe closes it kills the server and removes the folder.
 """
 
 import asyncio
+import fcntl
 import os
 import pwd
 import random
@@ -23,6 +24,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -43,6 +45,10 @@ SERVER_SETTINGS: Final = {
     "max_connections": "200",
     "timezone": "UTC",
 }
+
+#: the ports that this process keeps, by the open files of their locks; the servers of the oldest have ended
+_port_locks: deque[int] = deque()
+_MAX_PORTS: Final = 100
 
 
 class PrivateServer(ABC):
@@ -290,14 +296,27 @@ def _find_programs(folder: Path) -> Path:
 
 
 def find_free_port() -> int:
+    """
+    Return a port on which nothing listens, and that no other test process has: beside another run of the tests, a port
+    would be taken between this call and the start of its server, or while the server is down. A lock on a file keeps
+    it. The choice is not that of `random`, which hypothesis gives the same seed in every process.
+    """
+    folder = Path(tempfile.gettempdir()) / "gatepost-test-ports"
+    folder.mkdir(exist_ok=True)
     while True:
-        port = random.randrange(15_000, 32_000)
-        with socket.socket() as probe:
-            try:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        lock = os.open(folder / str(port), os.O_CREAT | os.O_WRONLY, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+        except OSError:
+            os.close(lock)
+            continue
+        _port_locks.append(lock)
+        if len(_port_locks) > _MAX_PORTS:
+            os.close(_port_locks.popleft())
+        return port
 
 
 def _is_dead(process: psutil.Process) -> bool:

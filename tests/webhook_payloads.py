@@ -104,24 +104,35 @@ GITHUB: list[tuple[str, dict[str, Any], str]] = [
         },
         'discussion #4 "Why?" answered by bo: "So."',
     ),
-    ("fork", {"forkee": {"full_name": "bo/shop"}}, "octocat forked the repository to bo/shop"),
-    ("star", {"action": "created"}, "octocat created a star of the repository"),
+    ("fork", {"forkee": {"full_name": "bo/shop"}}, "octocat triggered fork"),
+    ("star", {"action": "created"}, "octocat created star"),
     (
         "dependabot_alert",
         {
             "action": "created",
             "alert": {
                 "number": 2,
+                "html_url": "https://github.example/alerts/2",
                 "dependency": {"package": {"name": "left-pad"}},
                 "security_advisory": {"summary": "Pads too far", "severity": "low"},
             },
         },
-        'Dependabot alert #2 created: "Pads too far" in left-pad (low)',
+        "octocat created dependabot alert #2 https://github.example/alerts/2",
     ),
     (
         "brand_new",
-        {"action": "made_up", "brand_new": {"number": 5, "title": "New"}},
-        'octocat made up brand new #5 "New"',
+        {"action": "made_up", "brand_new": {"number": 5, "title": "New", "html_url": "https://github.example/5"}},
+        'octocat made up brand new #5 "New" https://github.example/5',
+    ),
+    (
+        "pull_request_review_thread",
+        {"action": "resolved", "pull_request": PULL_REQUEST, "thread": {"comments": []}},
+        'octocat resolved pull request review thread #7 "Fix the till"',
+    ),
+    (
+        "commit_comment",
+        {"action": "created", "comment": {"commit_id": COMMIT, "body": "Why?\nIt was fine."}},
+        'octocat created commit comment "Why?"',
     ),
 ]
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Final
 
-from gatepost.channels.envelope import build_telegram_session
+from gatepost.channels.provider import build_chat_session
 from tests.model_server import Answer, CompletionRequest, Part, PausePoint, Say, Think, Tokens, Use
 
 _NAME: Final = re.compile(r"Your name here is (\S+)\.")
 
 #: who writes on Telegram, and where the answers go
 TELEGRAM_USER: Final = 41
-TELEGRAM_SESSION: Final = build_telegram_session(TELEGRAM_USER, TELEGRAM_USER)
+TELEGRAM_SESSION: Final = build_chat_session(str(TELEGRAM_USER), str(TELEGRAM_USER))
 
 Calls = tuple[tuple[str, Mapping[str, Any]], ...]
 

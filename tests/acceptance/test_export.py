@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 
 from gatepost import app, settings
+from gatepost.cli import output
 from gatepost.errors import GatepostError
 from gatepost.export import export_actions as verbs
 from tests.acceptance.command_line import GATEPOST_COMMAND, CommandLine
@@ -35,6 +36,22 @@ class TestExport:
         document = cli.run_ok("export", "out.jsonl", "--force", "--json").json
         assert document["file"] == "out.jsonl"
         assert (document["rows"]["entities"], document["rows"]["items"], document["unreadable"]) == (4, 1, [])
+
+    def test_says_how_far_it_is_if_it_takes_long(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(output, "PROGRESS_INTERVAL", 0.0)
+        exported = cli.run_ok("export", "out.jsonl").err.splitlines()
+        count = len((cli.cwd / "out.jsonl").read_bytes().splitlines())
+        assert exported[:-1] == [
+            "1 line exported so far",
+            *(f"{number} lines exported so far" for number in range(2, count + 1)),
+        ]
+        move(cli)
+        imported = cli.run_ok("import", "out.jsonl").err.splitlines()
+        assert imported[1].startswith("1 line read so far (")
+        assert f"{count} lines read so far (100 %)" in imported
+        cli.environ["GATEPOST_HOME"] = str(cli.cwd.parent / "third")
+        imported = cli.run_ok("import", "-", stdin=(cli.cwd / "out.jsonl").read_bytes()).err.splitlines()
+        assert f"{count} lines read so far" in imported
 
     def test_does_nothing_to_a_terminal(self, cli: CommandLine) -> None:
         """What JSON leaves as it is and a terminal acts on or hides is escaped; read again, it is the same."""

@@ -11,12 +11,10 @@ from msgspec.structs import replace
 from nats.errors import Error as NatsError
 from redis.asyncio import Redis as RedisClient
 
-from gatepost.core.signals import JANITOR, Signal, Topic
 from gatepost.core.times import HOUR
 from gatepost.core.transport_records import SubscribedEvent
 from gatepost.inbox.event import EventType, Priority, Ref, Route
 from gatepost.transports.nats import EVENT_HEADER, STREAM, build_agent_subject, escape_name
-from gatepost.transports.redis import RedisTransport
 from tests.brokers import Nats, Redis
 from tests.courier_fixtures import (
     SOURCE_KINDS,
@@ -91,7 +89,8 @@ async def test_what_is_too_large_to_be_carried_has_to_be_looked_for(courier_setu
         )
         small_id = courier_setup.push(courier_setup.ann, content="small")
         await subscriber.wait_for(small_id)
-    assert subscriber.ids in ([large_id, small_id], [small_id])
+    # a connection that was lost meanwhile may bring an event again
+    assert list(dict.fromkeys(subscriber.ids)) in ([large_id, small_id], [small_id])
     assert all(subscribed_event.event is not None for subscribed_event in subscriber.subscribed_events)
 
 
@@ -164,7 +163,6 @@ class TestRedis:
             for message in ("", "hello", "7", '{"signal": 1}', '{"eventId": "of another program"}'):
                 await client.publish(channel, message)
             await subscriber.wait_until(lambda subscriber: subscriber.look_count == 6)
-            RedisTransport(redis.url).send([Signal(Topic("inbox", courier_setup.ann), JANITOR)])
             await client.publish(channel, json.dumps({"signal": {"cause": "event"}, "eventId": 7}))
             await subscriber.wait_until(lambda subscriber: bool(subscriber.subscribed_events))
         assert subscriber.look_count == 6

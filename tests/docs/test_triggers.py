@@ -6,6 +6,7 @@ from pathlib import Path
 from gatepost import app, settings
 from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
+from gatepost.channels.wording.github import CASES, EVENTS
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -71,3 +72,10 @@ def test_it_has_every_tool_of_the_skill_and_every_route() -> None:
     for path in paths - {"/hooks/{trigger}"}:
         written_path = path.replace("{name}", "NAME").replace("{id}", "ID")
         assert written_path.removesuffix("/NAME").replace("/routes/ID", "/routes") in part
+
+
+def test_the_events_of_github_with_words_of_their_own_are_listed() -> None:
+    [text] = re.findall(r"Of GitHub these events have words of their own:(.*?)Of its other events", PAGE, re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)`", text)) == sorted(EVENTS)
+    assert CASES.keys() <= EVENTS.keys()
+    assert len(EVENTS) == 15

@@ -132,7 +132,7 @@ def watch_app(app: ASGIApp, on_point: FaultPoint) -> ASGIApp:
 async def serve_webhook(store: Store, channels: Channels, on_point: FaultPoint) -> AsyncIterator[None]:
     """While entered, the webhook of the bot is on a port, of which the test is told. Leaving finishes all answers."""
     state = build_app_state(store, SignalBus(), LiveStreams(), TOKEN_RULES)
-    app = GatewayApp(dataclasses.replace(state, telegram=channels.intake))
+    app = GatewayApp(dataclasses.replace(state, channels=channels))
     async with app.lifespan():
         config = uvicorn.Config(
             watch_app(cast(ASGIApp, app), on_point), interface="asgi3", lifespan="off", log_config=None, ws="none"

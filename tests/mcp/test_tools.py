@@ -56,8 +56,11 @@ class TestRefusals:
             assert await tools.refuse("read_inbox", name="designer") == refused
             assert await tools.refuse("drain_inbox", name="designer") == refused
             assert await tools.refuse("drain_inbox", name="nobody") == refused.replace("designer", "nobody")
-            assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1"
-            assert await tools.refuse("drain_inbox", limit="many") == "limit: 'many' is not a whole number"
+            assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1 (hint: use 1 to 1000)"
+            assert (
+                await tools.refuse("drain_inbox", limit="many")
+                == "limit: 'many' is not a whole number (hint: use 1 to 1000)"
+            )
             assert (
                 await tools.refuse("drain_inbox", limits=1)
                 == "'limits' is not a field of it (hint: did you mean 'limit'?)"

@@ -53,7 +53,8 @@ def list_problems(example: Example, text: str) -> Iterator[str]:
     payload = example.payload
     if not text or text != " ".join(text.split()) or not text.isprintable() or len(text) > MAX_OWN_LENGTH:
         yield "it is empty, long or no tidy line"
-    if re.search(r"[{}\[\]]|None|null|undefined|\(\)|\"\"|#(?![0-9])", text):
+    own_words = text.replace(str((payload.get("sender") or {}).get("login")), "")  # a bot has brackets in its name
+    if re.search(r"[{}\[\]]|None|null|undefined|\(\)|\"\"|#(?![0-9])", own_words):
         yield "it shows that a value is missing, or raw JSON"
     place = (payload.get("repository") or {}).get("full_name") or (payload.get("organization") or {}).get("login")
     if place and not text.startswith(f"{place}: "):

@@ -14,6 +14,7 @@ from gatepost.residents.agent_config import (
     Tool,
     ToolRequest,
     ToolServer,
+    ToolServers,
 )
 from tests.property import texts
 
@@ -83,7 +84,7 @@ def configs(draw: st.DrawFn) -> AgentConfig:
         description=draw(free_texts),
         instructions=draw(free_texts),
         tools=own_tools,
-        servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name))),
+        mcp=ToolServers(servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name)))),
         mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), min_recent_cycles=draw(st.integers(1, 1_000))),
         loop=LoopRules(
             max_steps=draw(st.integers(1, 200)),

@@ -28,7 +28,7 @@ def test_secrets_are_masked_and_a_mask_sent_back_stands_for_them(resident_config
         agent_config.replace_secrets(resident_config, agent_config.mask_secrets)
     )
     secret_maps = [*(tool.request.headers for tool in resident_config.tools if tool.request)]
-    secret_maps += [secrets for server in resident_config.servers for secrets in (server.headers, server.env)]
+    secret_maps += [secrets for server in resident_config.mcp.servers for secrets in (server.headers, server.env)]
     masked_maps = [entry["execution"]["headers"] for entry in masked_document["tools"] if entry["execution"]]
     masked_maps += [
         secrets for entry in masked_document["mcp"]["servers"] for secrets in (entry["headers"], entry["env"])
@@ -66,14 +66,14 @@ def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data
     [
         ({"instrutions": ""}, "'instrutions' is not a field of the configuration", "did you mean 'instructions'?"),
         ({"tools": [TOOL, {"name": "x", "tmeout": 1}]}, "'tmeout' is not a field of tools[1]", "'timeout'"),
-        ({"tools": [TOOL, {"name": "x", "timeout": "-3s"}]}, "tools[1].timeout: '-3s' is not a duration", "30s"),
+        ({"tools": [TOOL, {"name": "x", "timeout": "-3s"}]}, "tools[1].timeout: '-3s' is not a duration", "90s"),
         ({"tools": [{"name": "x", "timeout": 3_600_001}]}, "tools[0].timeout: 3600001 is not", "at most 1h"),
         ({"tools": [{"name": "send_message"}]}, "tools[0].name: 'send_message' is a built-in tool", "another name"),
         ({"tools": [{"name": "no spaces"}]}, "tools[0].name: 'no spaces'", "64"),
         ({"tools": [TOOL, TOOL]}, "tools: two of them are called 'weather'", None),
-        ({"tools": [{"name": str(n)} for n in range(129)]}, "tools: 129 are too many", "128"),
+        ({"tools": [{"name": str(n)} for n in range(129)]}, "tools: a list has more than 128 members", None),
         ({"tools": {"a": "sk_1"}}, "tools: an object is not a list", None),
-        ({"tools": [{"name": "x", "executionType": "gateway"}]}, "tools[0].execution.url: a gateway tool needs", "say"),
+        ({"tools": [{"name": "x", "executionType": "gateway"}]}, "tools[0].execution: a gateway tool needs one", "url"),
         ({"tools": [TOOL | {"executionType": "space"}]}, "tools[0].executionType: 'space'", "gateway"),
         ({"tools": [{"name": "x", "execution": {"url": "ftp://x"}}]}, "tools[0].execution.url: 'ftp://x'", "https"),
         ({"tools": [{"name": "x", "execution": {"url": "https://{h}/"}}]}, "tools[0].execution.url", "host"),
@@ -89,13 +89,14 @@ def test_whatever_is_wrong_is_said_in_one_way(resident_config: AgentConfig, data
         ({"budget": {"per": "day"}}, "budget: a budget has", "tokens"),
         ({"budget": {"tokens": 0}}, "budget.tokens: 0", "1 to"),
         ({"budget": {"cycles": 1.5}}, "budget.cycles: 1.5", "1 to"),
-        ({"budget": {"cycles": 1, "per": "week"}}, "budget.per: 'week'", "hour, day"),
+        ({"budget": {"cycles": 1, "per": "week"}}, "budget.per: 'week' is not one of day, hour", None),
         ({"loop": {"maxCalls": 0}}, "loop.maxCalls: 0", "1 to 1000"),
         ({"loop": {"phases": [{"step": 1, "tools": ["nope"]}]}}, "loop.phases[0].tools[0]: 'nope'", None),
         ({"loop": {"phases": [{"step": 2, "tools": []}] * 2}}, "loop.phases[1].step: 2", "order"),
         ({"mcp": {"servers": [{"name": "x"}]}}, "mcp.servers[0]: a server has either", "npx"),
-        ({"instructions": "x" * 65_537}, "instructions: 65537 bytes", "65536"),
-        ({"skills": ["juggling"]}, "skills[0]: 'juggling'", "routing"),
+        ({"instructions": "x" * 65_537}, "instructions: 'xxx", None),
+        ({"instructions": "a\x00b"}, "instructions: 'a\\x00b' has a NUL character in it", None),
+        ({"skills": ["juggling"]}, "skills[0]: 'juggling' is not one of routing", None),
         ({"capabilities": 4}, "capabilities: 4 is not a list", None),
         ({"capabilities": [4, 19]}, "capabilities[1]: 19 is not a capability", "0 to 18"),
         ({"capabilities": [True]}, "capabilities[0]: true is not a capability", "code-generation"),

@@ -1,6 +1,6 @@
 """
-The recipes of CONTRIBUTING.md are complete: a kind of gate and a transport are added to a copy of the package by
-changes in the files that the recipe names, and in no others. Then another process uses them.
+The recipes of CONTRIBUTING.md are complete: a kind of gate, a field of a trigger and a transport are added to a copy of
+the package by changes in the files that the recipe names, and in no others. Then another process uses them.
 """
 
 import json
@@ -101,6 +101,72 @@ with redirect_stdout(out), redirect_stderr(io.StringIO()) as err:
 print(err.getvalue(), file=sys.stderr)
 answers["kinds"] = [gate["kind"] for gate in json.loads(out.buffer.getvalue().decode().partition("\\n")[2])]
 answers["tool"] = "file" in json.dumps(load_tools(Door.RESIDENT)["set_gate"].input_schema)
+print(json.dumps(answers))
+"""
+FIELD_CHANGES: Final = (
+    Change(
+        "channels/triggers/trigger.py",
+        "    public_url: ",
+        '    spoken_language: Annotated[str, describe("the language of its users"), _BOT] | None = None\n'
+        "    public_url: ",
+    ),
+)
+FIELD_PROGRAM: Final = """
+import asyncio, io, json, os
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from gatepost import app, settings
+from gatepost.channels.triggers import gatepost_toml_actions as file_triggers
+from gatepost.cli.main import run
+from tests.gateways import open_gateway
+
+home = Path(os.environ["GATEPOST_HOME"])
+answers = {}
+
+
+def type_command(*arguments):
+    out = io.TextIOWrapper(io.BytesIO(), write_through=True)
+    with redirect_stdout(out), redirect_stderr(io.StringIO()) as err:
+        code = run(list(arguments))
+    return out.buffer.getvalue().decode() if code == 0 else err.getvalue().strip()
+
+
+async def call():
+    async with open_gateway(f"sqlite:///{home}/http.db") as gateway, gateway.open_client() as client:
+        bot = {"name": "bot", "provider": "telegram", "token": "env:BOT", "spokenLanguage": "de"}
+        answers["added over HTTP"] = (await client.post("/api/triggers", json=bot)).json()["spokenLanguage"]
+        for value in ("fr", None):
+            changed = await client.patch("/api/triggers/bot", json={"spokenLanguage": value})
+            answers[f"changed to {value}"] = changed.json()["spokenLanguage"]
+        document = (await client.get("/api/openapi.json")).json()
+        schema = document["components"]["schemas"]["AddTrigger"]["properties"]["spokenLanguage"]
+        answers["documented"] = "the language of its users" in json.dumps(schema)
+        answers["wrong type"] = (await client.patch("/api/triggers/bot", json={"spokenLanguage": 7})).json()["detail"]
+        cron = {"name": "daily", "provider": "cron", "schedule": {"every": "1h"}, "spokenLanguage": "de"}
+        answers["wrong provider"] = (await client.post("/api/triggers", json=cron)).json()["detail"]
+
+
+home.mkdir()
+asyncio.run(call())
+bot = ("--provider", "telegram", "--token", "env:BOT")
+type_command("trigger", "add", "typed", *bot, "--spoken-language", "de")
+type_command("trigger", "set", "typed", "--spoken-language", "it")
+answers["typed"] = "spoken language  it" in type_command("trigger", "show", "typed")
+answers["help"] = "The language of its users" in type_command("trigger", "add", "--help")
+
+table = '[triggers.listed]\\nprovider = "telegram"\\ntoken = "env:BOT"\\nspoken_language = "es"\\n'
+(home / "gatepost.toml").write_text(table)
+configuration = settings.load()
+with app.prepare_store(configuration) as store:
+    for trigger, secret in app.build_file_triggers(configuration, {}):
+        store.run_sync(file_triggers.apply, trigger, secret)
+document = json.loads(type_command("trigger", "list", "--json"))
+answers["listed"] = {trigger["name"]: trigger["spokenLanguage"] for trigger in document}
+type_command("export", str(home / "all.jsonl"))
+os.environ["GATEPOST_STORE"] = f"sqlite:///{home}/imported.db"
+type_command("import", str(home / "all.jsonl"))
+answers["imported"] = json.loads(type_command("trigger", "show", "typed", "--json"))["spokenLanguage"]
 print(json.dumps(answers))
 """
 TRANSPORT_CHANGES: Final = (
@@ -265,6 +331,22 @@ def test_the_recipe_of_gates_names_the_page_and_what_is_generated() -> None:
     page = ROOT / "web" / "src" / "decisions" / "gates.tsx"
     assert "KIND_ICONS: Record<GateKind, IconName>" in page.read_text()
     assert all(f"`{name}`" in recipe for name in ("web/src/decisions/gates.tsx", "tools/typescript.py"))
+
+
+def test_a_field_of_a_trigger_is_one_line_for_every_door(tmp_path: Path) -> None:
+    follow(read_recipe("A field of a trigger"), FIELD_CHANGES, tmp_path)
+    assert run_program(tmp_path, FIELD_PROGRAM) == {
+        "added over HTTP": "de",
+        "changed to fr": "fr",
+        "changed to None": None,
+        "wrong type": "spokenLanguage: 7 is not text",
+        "wrong provider": "a trigger of 'cron' has no spoken_language",
+        "documented": True,
+        "typed": True,
+        "help": True,
+        "listed": {"typed": "it", "listed": "es"},
+        "imported": "it",
+    }
 
 
 def test_a_transport_is_added_by_its_recipe(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ async def test_errors_of_the_api_are_mapped_and_have_no_token(server: TelegramSe
 async def open_webhook(office: ChannelOffice) -> AsyncIterator[httpx2.AsyncClient]:
     """The gateway of an office, without a port."""
     state = build_app_state(office.store, office.bus, LiveStreams(), TOKEN_RULES)
-    app = GatewayApp(dataclasses.replace(state, telegram=office.channels.intake))
+    app = GatewayApp(dataclasses.replace(state, channels=office.channels))
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     async with app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client

@@ -15,10 +15,10 @@ from gatepost.channels.conversation import PairingState
 from gatepost.channels.pairing_actions import MAX_PAIRINGS
 from gatepost.channels.telegram.bot_port import derive_keys, is_webhook_secret
 from gatepost.channels.telegram.buttons import PairingButton, build_callback_data
-from gatepost.channels.telegram.update_actions import UpdateOutcome
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
+from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -43,8 +43,8 @@ POSTGRES_BY_NIGHT = True
 
 
 def test_an_unknown_user_gets_a_code_once_and_reaches_nobody(office: VerbOffice) -> None:
-    assert write(office, EVE).outcome is UpdateOutcome.PAIRING
-    assert write(office, EVE, "/start").outcome is UpdateOutcome.PAIRING
+    assert write(office, EVE).outcome is IntakeOutcome.PAIRING
+    assert write(office, EVE, "/start").outcome is IntakeOutcome.PAIRING
 
     assert len(office.list_sent()) == 1
     assert office.list_events() == []
@@ -97,7 +97,7 @@ def test_few_requests_wait_so_that_codes_cannot_be_guessed(office: VerbOffice) -
 def test_a_group_gets_no_code(office: VerbOffice) -> None:
     taken = write(office, EVE, "/start", GROUP)
 
-    assert taken.outcome is UpdateOutcome.IGNORED
+    assert taken.outcome is IntakeOutcome.IGNORED
     assert (office.list_sent(), list_states(office), office.list_events()) == ([], [], [])
 
 
@@ -126,14 +126,14 @@ def test_who_writes_as_a_chat_is_nobody(kit: Kit) -> None:
 @pytest.mark.parametrize(
     ("allow", "block", "user", "chat", "outcome"),
     [
-        ((66,), (66,), 66, None, UpdateOutcome.BLOCKED),
-        ((-100,), (66,), 66, GROUP, UpdateOutcome.BLOCKED),
-        ((66,), (-100,), 66, GROUP, UpdateOutcome.BLOCKED),
-        ((66,), (), 66, None, UpdateOutcome.RECEIVED),
-        ((-66,), (), 66, None, UpdateOutcome.PAIRING),
-        ((), (-66,), 66, None, UpdateOutcome.PAIRING),
-        ((100,), (), 66, GROUP, UpdateOutcome.IGNORED),
-        ((-100,), (), 66, GROUP, UpdateOutcome.RECEIVED),
+        ((66,), (66,), 66, None, IntakeOutcome.BLOCKED),
+        ((-100,), (66,), 66, GROUP, IntakeOutcome.BLOCKED),
+        ((66,), (-100,), 66, GROUP, IntakeOutcome.BLOCKED),
+        ((66,), (), 66, None, IntakeOutcome.RECEIVED),
+        ((-66,), (), 66, None, IntakeOutcome.PAIRING),
+        ((), (-66,), 66, None, IntakeOutcome.PAIRING),
+        ((100,), (), 66, GROUP, IntakeOutcome.IGNORED),
+        ((-100,), (), 66, GROUP, IntakeOutcome.RECEIVED),
     ],
 )
 def test_the_block_list_beats_the_allow_list_and_the_sign_counts(
@@ -142,7 +142,7 @@ def test_the_block_list_beats_the_allow_list_and_the_sign_counts(
     block: tuple[int, ...],
     user: int,
     chat: dict[str, Any] | None,
-    outcome: UpdateOutcome,
+    outcome: IntakeOutcome,
 ) -> None:
     office = open_verb_office(kit, allow=allow, block=block, groups=GroupMode.ALL)
 
@@ -153,7 +153,7 @@ def test_a_paired_user_who_is_blocked_later_is_silent(kit: Kit) -> None:
     office = open_verb_office(kit, block=(HUSAM,))
     pair(kit.store, office.trigger, HUSAM, "husam")
 
-    assert write(office, HUSAM).outcome is UpdateOutcome.BLOCKED
+    assert write(office, HUSAM).outcome is IntakeOutcome.BLOCKED
     assert office.list_events() == []
     assert press(office, HUSAM, "anything") == ""
 
@@ -171,7 +171,7 @@ def test_an_allowed_user_becomes_a_person_and_takes_nobody_elses_name(kit: Kit) 
 def test_a_user_is_one_person_in_groups_and_in_private(kit: Kit, allow: tuple[int, ...]) -> None:
     office = open_verb_office(kit, allow=allow, groups=GroupMode.ALL)
     write(office, EVE, "in the group", GROUP)
-    if write(office, EVE, "in private").outcome is UpdateOutcome.PAIRING:
+    if write(office, EVE, "in private").outcome is IntakeOutcome.PAIRING:
         kit.store.run_sync(pairing.approve, find_code(office, EVE), by=None)
         write(office, EVE, "in private")
     write(office, EVE, "in the group again", GROUP)
@@ -187,7 +187,7 @@ def test_a_pairing_that_is_revoked_ends(kit: Kit, office: VerbOffice) -> None:
     paired = pair(kit.store, office.trigger, HUSAM, "husam")
     kit.store.run_sync(pairing.revoke, paired.id, by=None)
 
-    assert write(office, HUSAM).outcome is UpdateOutcome.PAIRING
+    assert write(office, HUSAM).outcome is IntakeOutcome.PAIRING
     assert office.list_events() == []
 
 

@@ -9,8 +9,8 @@ import pytest
 from gatepost.channels import outgoing_message_actions as outgoing, reply_actions as replies
 from gatepost.channels.telegram import button_press_actions as telegram_presses, update_actions as telegram
 from gatepost.channels.telegram.buttons import DecisionButton
-from gatepost.channels.telegram.update_actions import UpdateOutcome
 from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -82,7 +82,7 @@ def test_every_press_is_answered_whatever_it_has(office: VerbOffice, query: dict
     for outcome in (taken, repeated):
         assert outcome.answer is not None
         assert outcome.answer.query_id == "q1"
-    assert (taken.outcome is repeated.outcome, repeated.outcome) == (False, UpdateOutcome.REPEATED)
+    assert (taken.outcome is repeated.outcome, repeated.outcome) == (False, IntakeOutcome.REPEATED)
 
 
 def test_a_press_that_cannot_be_taken_is_answered(office: VerbOffice) -> None:
@@ -91,7 +91,7 @@ def test_a_press_that_cannot_be_taken_is_answered(office: VerbOffice) -> None:
     skipped = office.store.run_sync(telegram.skip_update, "helper", update, office.bot, "it broke")
 
     assert skipped.answer is not None
-    assert (skipped.answer.query_id, skipped.outcome) == ("q1", UpdateOutcome.IGNORED)
+    assert (skipped.answer.query_id, skipped.outcome) == ("q1", IntakeOutcome.IGNORED)
 
 
 def test_in_a_group_only_the_addressee_presses(office: VerbOffice) -> None:

@@ -11,6 +11,8 @@ from gatepost.channels.routing import rule_actions as routing_rules
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
 from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.core.dry_run import dry_run_sync
+from gatepost.core.limits import Limits
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.gates.decision import Option, Question
@@ -50,7 +52,7 @@ def build_update(user: int, text: str | None = "hello", chat: dict[str, Any] | N
 def preview(office: VerbOffice, update: Any) -> trigger_preview.Preview:
     """Return what would become of an update; the store must be as before."""
     before = export_lines(office.store)
-    result = office.store.read_sync(trigger_preview.preview, office.trigger, update, {})
+    result = dry_run_sync(office.store, trigger_preview.preview, office.trigger, update, {})
     assert export_lines(office.store)[1:] == before[1:]
     return result
 
@@ -96,7 +98,11 @@ def test_what_becomes_no_event_says_why(office: VerbOffice, update: Any, reason:
     ("update", "kind", "content"),
     [
         (build_update(HUSAM, None, photo=[], caption="look"), EnvelopeKind.MEDIA, "[photo] look"),
-        (build_update(HUSAM, None, voice={"file_id": "f", "duration": 1}), EnvelopeKind.VOICE, "[voice]"),
+        (
+            build_update(HUSAM, None, voice={"file_id": "f", "duration": 1}),
+            EnvelopeKind.MEDIA,
+            "[voice, not transcribed]",
+        ),
         (
             build_update(HUSAM, "@gate_bot hi", GROUP, entities=[{"type": "mention", "offset": 0, "length": 9}]),
             EnvelopeKind.TEXT,
@@ -108,6 +114,14 @@ def test_every_kind_is_shown(office: VerbOffice, update: Any, kind: EnvelopeKind
     [event] = preview(office, update).events
 
     assert (event.envelope.kind, event.envelope.content) == (kind, content)
+
+
+def test_a_recording_that_can_be_transcribed_goes_where_its_transcript_would_go(kit: Kit, office: VerbOffice) -> None:
+    office.store = kit.open(limits=Limits(has_speech=True))
+    [event] = preview(office, build_update(HUSAM, None, voice={"file_id": "f", "duration": 1})).events
+
+    assert (event.envelope.kind, event.envelope.content) == (EnvelopeKind.VOICE, "[voice]")
+    assert event.decision.targets == (AGENT,)
 
 
 def test_an_answer_names_its_decision(kit: Kit, office: VerbOffice) -> None:
@@ -139,9 +153,9 @@ def test_a_message_in_short_is_still_taken_and_another_payload_is_not(kit: Kit, 
     assert preview(office, {"content": "hello"}).events
     for payload in ({"update_id": "x"}, {"update_id": True, "message": {}}):
         with pytest.raises(Invalid, match="it has no update_id"):
-            kit.store.read_sync(trigger_preview.preview, office.trigger, payload, {})
+            dry_run_sync(kit.store, trigger_preview.preview, office.trigger, payload, {})
     with pytest.raises(Invalid, match="is not a message of 'telegram'"):
-        kit.store.read_sync(trigger_preview.preview, office.trigger, {"message": {}}, {})
+        dry_run_sync(kit.store, trigger_preview.preview, office.trigger, {"message": {}}, {})
 
 
 def test_a_stored_bot_is_previewed_by_its_owner_alone(kit: Kit, office: VerbOffice) -> None:

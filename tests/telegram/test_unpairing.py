@@ -16,9 +16,9 @@ from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.telegram.buttons import DecisionButton
-from gatepost.channels.telegram.update_actions import UpdateOutcome
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
+from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.core.limits import Limits
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -58,8 +58,8 @@ def test_who_is_let_go_neither_writes_nor_answers_nor_is_answered(kit: Kit, offi
     kit.store.run_sync(pairing.revoke, paired.id, by=None)
     sent = len(office.list_sent())
 
-    assert write(office, HUSAM, "yes").outcome is UpdateOutcome.PAIRING
-    assert write(office, HUSAM, "yes", reply_to_message={"message_id": 1}).outcome is UpdateOutcome.PAIRING
+    assert write(office, HUSAM, "yes").outcome is IntakeOutcome.PAIRING
+    assert write(office, HUSAM, "yes", reply_to_message={"message_id": 1}).outcome is IntakeOutcome.PAIRING
     assert press(office, HUSAM, sign(DecisionButton(decision=decision.id, option=0), HUSAM)) == (
         "This question is not for you."
     )
@@ -181,7 +181,7 @@ def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_aga
     office.store = store = kit.open(limits=Limits(has_speech=True))
     paired = pair(store, office.trigger, HUSAM, "husam")
     taken = write(office, HUSAM, voice={"file_id": "f", "file_unique_id": "u", "duration": 1})
-    assert taken.outcome is UpdateOutcome.VOICE
+    assert taken.outcome is IntakeOutcome.VOICE
     [job] = store.run_sync(jobs.take, [voices.TRANSCRIBE_JOB], "tests", hold=2**60)
     store.run_sync(pairing.revoke, paired.id, by=None)
     if is_paired_again:
@@ -204,7 +204,7 @@ def test_a_retired_person_is_nobody_and_gets_no_code(kit: Kit, office: VerbOffic
     kit.store.run_sync(directory.retire, "husam")
     sent = len(office.list_sent())
 
-    assert write(office, HUSAM, "yes").outcome is UpdateOutcome.PAIRING
+    assert write(office, HUSAM, "yes").outcome is IntakeOutcome.PAIRING
     data = sign(DecisionButton(decision=decision, option=0), HUSAM)
     assert press(office, HUSAM, data) == "This question is not for you."
     assert [item.content for item in office.list_events() if item.type is EventType.CHANNEL] == ["hello"]

@@ -9,9 +9,9 @@ import pytest
 from gatepost.channels import pairing_actions as pairing, reply_actions as replies
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.telegram import update_actions as telegram
-from gatepost.channels.telegram.update_actions import UpdateOutcome
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.gates import decision_actions as decisions
@@ -64,9 +64,9 @@ def test_every_sample_is_taken_or_ignored_with_a_reason_in_order_and_once(kit: K
 
     assert [outcome.update_id for outcome in outcomes] == list(range(1, len(samples) + 1))
     for outcome in outcomes:
-        assert outcome.outcome is not UpdateOutcome.REPEATED
-        assert outcome.reason or outcome.outcome is not UpdateOutcome.IGNORED
-    assert {repeat.outcome for repeat in repeats} == {UpdateOutcome.REPEATED}
+        assert outcome.outcome is not IntakeOutcome.REPEATED
+        assert outcome.reason or outcome.outcome is not IntakeOutcome.IGNORED
+    assert {repeat.outcome for repeat in repeats} == {IntakeOutcome.REPEATED}
 
 
 @needs_samples
@@ -83,7 +83,7 @@ def test_samples_of_allowed_users_become_events(kit: Kit) -> None:
 
     outcomes = office.take(*samples)
 
-    received = [outcome for outcome in outcomes if outcome.outcome is UpdateOutcome.RECEIVED]
+    received = [outcome for outcome in outcomes if outcome.outcome is IntakeOutcome.RECEIVED]
     assert len(received) > 5
     assert len([event for event in office.list_events() if event.type == "channel"]) >= len(received)
 
@@ -92,7 +92,7 @@ def test_a_text_is_an_event_of_the_person_with_the_way_back(office: VerbOffice) 
     [taken] = office.take(build_message(1, "how are sales?"))
 
     [event] = office.list_events()
-    assert taken.outcome is UpdateOutcome.RECEIVED
+    assert taken.outcome is IntakeOutcome.RECEIVED
     assert event.content == "how are sales?"
     assert event.route is not None
     assert (event.route.channel, event.route.session) == ("telegram", "chat-7:user-7")
@@ -116,10 +116,10 @@ def test_numbers_that_begin_lower_count_only_after_a_day_of_silence(kit: Kit, of
     [repeated] = office.take(build_message(40, "after the restart"))
     [next_one] = office.take(build_message(100, "the same number in the new epoch"))
 
-    assert too_early.outcome is UpdateOutcome.REPEATED
-    assert lower.outcome is UpdateOutcome.RECEIVED
-    assert repeated.outcome is UpdateOutcome.REPEATED
-    assert next_one.outcome is UpdateOutcome.RECEIVED
+    assert too_early.outcome is IntakeOutcome.REPEATED
+    assert lower.outcome is IntakeOutcome.RECEIVED
+    assert repeated.outcome is IntakeOutcome.REPEATED
+    assert next_one.outcome is IntakeOutcome.RECEIVED
     assert [event.dedup_key for event in office.list_events()] == [
         "telegram:99:40",
         "telegram:99:100",
@@ -132,8 +132,8 @@ def test_a_late_update_is_taken_once_also_if_the_bot_polls_by_then(office: VerbO
     outcomes = office.take(build_message(1, "one"), build_message(3, "three"), build_message(2, "two"))
     repeats = office.take(build_message(2, "two"), build_message(3, "three"))
 
-    assert {outcome.outcome for outcome in outcomes} == {UpdateOutcome.RECEIVED}
-    assert {repeat.outcome for repeat in repeats} == {UpdateOutcome.REPEATED}
+    assert {outcome.outcome for outcome in outcomes} == {IntakeOutcome.RECEIVED}
+    assert {repeat.outcome for repeat in repeats} == {IntakeOutcome.REPEATED}
     assert [event.content for event in office.list_events()] == ["one", "three", "two"]
 
 
@@ -151,7 +151,7 @@ def test_an_update_that_cannot_be_taken_is_left_out_and_its_owner_is_told(office
     office.store.run_sync(telegram.skip_update, "helper", build_message(5), office.bot, "it broke")
     [repeated] = office.take(build_message(5))
 
-    assert repeated.outcome is UpdateOutcome.REPEATED
+    assert repeated.outcome is IntakeOutcome.REPEATED
     [alert] = office.list_events("admin")
     assert alert.content == "an update of the bot 'helper' could not be taken: it broke"
 
@@ -206,7 +206,7 @@ def test_whatever_can_be_heard_is_a_voice_message_with_its_caption(office: VerbO
     recording = {"file_id": "f1", "duration": 3, "file_size": 100}
     [taken] = office.take(build_message(1, "", caption="listen", **{kind: recording}))
 
-    assert taken.outcome is UpdateOutcome.VOICE
+    assert taken.outcome is IntakeOutcome.VOICE
     [event] = office.list_events()
     assert event.content == "listen\n[voice, not transcribed]", "nothing transcribes here"
     assert isinstance(event.data, dict)
@@ -334,7 +334,7 @@ def test_a_private_chat_never_gets_another_id(kit: Kit) -> None:
             "migrate_to_chat_id": new_chat,
         }
         [taken] = office.take({"update_id": number, "message": migration})
-        assert taken.outcome is UpdateOutcome.IGNORED
+        assert taken.outcome is IntakeOutcome.IGNORED
 
     assert kit.store.read_sync(triggers.show, "helper").config.allow == (7,)
 

@@ -191,7 +191,7 @@ async def test_a_voice_message_goes_on_without_words_when_patience_is_over(
         clock.advance("1 hour")
         transcriber = office.channels.options.transcriber
         assert transcriber is not None
-        voice_jobs = VoiceJobs(office.store, office.channels.bots, transcriber)
+        voice_jobs = VoiceJobs(office.store, office.channels.download, transcriber)
         await run_due_jobs(office.store, {TRANSCRIBE_JOB: voice_jobs.run_job}, "tests")
         assert len(office.list_events()) == 1
 

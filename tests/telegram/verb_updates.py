@@ -6,7 +6,8 @@ from gatepost.channels import pairing_actions as pairing
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.pairing_actions import CODE_ALPHABET
 from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, build_callback_data
-from gatepost.channels.telegram.update_actions import TakenUpdate, UpdateOutcome
+from gatepost.channels.telegram.update_actions import TakenUpdate
+from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Option, Question
 from gatepost.testing import Kit
@@ -58,14 +59,14 @@ def press(office: VerbOffice, user: int, data: str, chat: dict[str, Any] | None 
         "message": {"message_id": message, "date": 1, "chat": chat or {"id": user, "type": "private"}},
     }
     [taken] = office.take({"update_id": Messages.number, "callback_query": query})
-    assert taken.outcome is UpdateOutcome.PRESS
+    assert taken.outcome is IntakeOutcome.PRESS
     assert taken.answer is not None, "every press is answered"
     assert taken.answer.query_id == query["id"]
     return taken.answer.text
 
 
 def sign(button: DecisionButton | PairingButton, chat: int) -> str:
-    return build_callback_data(button, build_profile().button_key, chat=chat)
+    return build_callback_data(button, build_profile().keys.button_key, chat=chat)
 
 
 def find_code(office: VerbOffice, user: int) -> str:

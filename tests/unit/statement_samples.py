@@ -37,6 +37,8 @@ BEFORE: dict[str, list[str]] = {
     ],
     "gates/gates/find_uninstructed": ["UPDATE gates SET kind = 'command'"],
     "inbox/inboxes/insert": ["DELETE FROM inboxes"],
+    "jobs/leases/has_other_holder": ["UPDATE leases SET name = 'ann', holder = 'another', deadline = 2"],
+    "worker/maintenance/read_note": ["UPDATE leases SET name = 'clock'"],
     "reports/fires/list_past": ["UPDATE items SET dedup_key = 'kx'"],
     "inbox/items/find_by_key": ["UPDATE items SET dedup_key = 'x'"],
     "inbox/items/list_last_prompts": ["UPDATE events SET type = 'channel', route_channel = 'x', route_session = 'x'"],
@@ -77,6 +79,7 @@ NEW = {"id": "new"}
 ITEM_FILTER = {"pattern": "%x%", "ref_type": None, "priority": 2, "channel": None}
 USAGE = {"period": 0, "offset": 0, "after_tokens": None}
 SAMPLES: dict[str, dict[str, Any]] = {
+    "jobs/leases/has_other_holder": {"now": 1, "future": 3},
     "gates/answers/insert": {"outcome": "answered", "iteration": 2},
     "residents/calls/end": {"status": "resolved"},
     "residents/calls/insert": NEW,
@@ -115,7 +118,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "inbox/items/change_state": {"to_state": "expired"},
     "inbox/items/list_since": {"after_transaction": 0, "to_transaction": 2**40},
     "directory/keys/insert": NEW | {"hash": "new", "kind": "agent"},
-    "jobs/leases/read_deadline": {"name": "x"},
     "spaces/messages/insert": NEW | {"seq": 2},
     "mail/outgoing/insert": NEW | {"kind": "mail", "ack": "pending", "event": "new", "post": "unposted"},
     "mail/outgoing/keep_states": {"state": "delivered"},

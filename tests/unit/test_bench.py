@@ -13,6 +13,7 @@ from bench import (
     cycle,
     fan_out,
     hook,
+    idle,
     mcp,
     page,
     push_http,
@@ -63,6 +64,14 @@ def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Itera
     for row in rows:
         assert min(row.measurement.floor.values) > 0
         assert min(row.measurement.ours.values) > 0
+
+
+@pytest.mark.nightly_unless_changed("bench")
+def test_gateways_with_nothing_to_do_are_seen_to_write_nothing() -> None:
+    rows = list(idle.main(TINY))
+
+    assert [row.cells()[1] for row in rows] == ["the same for one push: 1.00 [1.00..1.00]"] * 2
+    assert [row.cells()[-1] for row in rows] == ["yes", "yes"]
 
 
 def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:

@@ -99,11 +99,11 @@ def test_fields_come_from_the_path_and_the_query() -> None:
         ({"name": "ann", "kind": "c"}, "kind: 'c' is not one of a, b"),
         ({"name": "ann", "entityKind": "humna"}, "entityKind: 'humna' is not one of agent, human, service"),
         ({"name": "ann", "flags": {"a": 1}}, "flags: an object is not a list"),
-        ({"name": "ann", "flags": [True, "perhaps"]}, "flags.1: 'perhaps' is not true or false"),
+        ({"name": "ann", "flags": [True, "perhaps"]}, "flags[1]: 'perhaps' is not true or false"),
         ({"name": "ann", "flags": [True, True, True]}, "flags: a list has more than 2 members"),
         ({"name": "ann", "part": 5}, "part: 5 is not an object"),
         ({"name": "ann", "part": {}}, "'part.id' is missing"),
-        ({"name": "ann", "part": {"id": "p", "size": 1}}, "'part.size' is not a field of it"),
+        ({"name": "ann", "part": {"id": "p", "size": 1}}, "'size' is not a field of part"),
         ({"name": "ann", "priority": []}, "priority: a list is not a whole number or text"),
         ({"name": "ann", "secret": "sk_1"}, "secret: what was sent is not a whole number"),
         ([], "the body: a list is not an object"),
@@ -176,7 +176,7 @@ def test_a_body_that_is_nested_too_deep_is_malformed() -> None:
         ('{"name": 5, "data": %s}', "name: 5 is not text"),
         ('{"nmae": "ann", "data": %s}', "'nmae' is not a field of it"),
         ('{"data": %s}', "'name' is missing"),
-        ('{"name": "ann", "part": {"size": 1}, "data": %s}', "'part.size' is not a field of it"),
+        ('{"name": "ann", "part": {"size": 1}, "data": %s}', "'size' is not a field of part"),
         ('{"name": "ann", "part": %s}', "part: a list is not an object"),
         ('{"name": "ann", "flags": {"a": %s}}', "flags: an object is not a list"),
         ("%s", "the body: a list is not an object"),
@@ -272,7 +272,7 @@ def test_fields_of_a_body_are_parsed_from_text() -> None:
         ({"name": "ann", "count": "5.0"}, "--count: '5.0' is not a whole number"),
         ({"name": "ann", "entity_kind": "humna"}, "--kind: 'humna' is not one of agent, human, service"),
         ({"name": "ann", "flags": [True] * 3}, "--flag: a list has more than 2 members"),
-        ({"name": "ann", "flags": ["x"]}, "--flag.0: 'x' is not true or false"),
+        ({"name": "ann", "flags": ["x"]}, "--flag[0]: 'x' is not true or false"),
         ({"name": "ann", "secret": "sk_1"}, "--secret: what was sent is not a whole number"),
         ({"name": "ann", "kind": "c"}, "kind: 'c' is not one of a, b"),
         ({"name": None}, "--name: null is not text"),
@@ -299,4 +299,4 @@ def test_a_value_of_no_field_is_an_error_of_the_program() -> None:
 def test_a_tuple_is_a_list() -> None:
     """The command line has its values in tuples."""
     values = {"id": "x", "name": "ann", "flags": (True, 7)}
-    assert str(explain(SetThing, values, labels={"flags": "--flag"})) == "--flag.1: 7 is not true or false"
+    assert str(explain(SetThing, values, labels={"flags": "--flag"})) == "--flag[1]: 7 is not true or false"

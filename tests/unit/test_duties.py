@@ -9,7 +9,7 @@ import pytest
 
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import Signal, Topic, TransportMessage
-from gatepost.core.times import DAY, MINUTE, SECOND
+from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -62,6 +62,23 @@ class TestLeases:
         assert second.fence > first.fence
         assert not store.run_sync(leases.release, first), "the late one has nothing to give back"
         assert store.run_sync(leases.take, "agent:analyst", "a", 30 * SECOND) is None
+
+    def test_it_can_be_read_whether_it_could_be_taken(self, kit: Kit, store: Store) -> None:
+        def is_taken(holder: str) -> bool:
+            return store.read_sync(leases.is_held_by_another, "x", holder, 30 * SECOND)
+
+        assert not is_taken("a")
+        lease = store.run_sync(leases.take, "x", "a", 30 * SECOND)
+        assert lease is not None
+        assert [is_taken("a"), is_taken("b")] == [False, True]
+        kit.clock.set_back("2 hours")
+        assert not is_taken("b"), "it was taken in the future"
+        kit.clock.advance(2 * HOUR + 31 * SECOND)
+        assert not is_taken("b")
+        kit.clock.set_back("31s")
+        assert is_taken("b")
+        store.run_sync(leases.release, lease)
+        assert not is_taken("b")
 
     def test_renewing_keeps_the_fence_and_lapsing_does_not(self, kit: Kit, store: Store) -> None:
         fences = []
@@ -213,8 +230,8 @@ class TestJanitor:
         bus = SignalBus()
         async with bus.open():
             with bus.subscribe(signals.append):
-                await janitor.run_janitor_round(store, bus)
-                await asyncio.sleep(0)
+                await janitor.run_janitor_round(store)
+                await janitor.resend_signals(store, bus.dispatch)
         return sorted(signal.topic.recipient for signal in signals if isinstance(signal, Signal))
 
     async def test_a_lost_signal_is_made_up_for(self, store: Store) -> None:

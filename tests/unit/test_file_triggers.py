@@ -13,6 +13,7 @@ from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
 from gatepost.channels.triggers.trigger import DeliveryMode, GroupMode, Heartbeat, TriggerConfig, TriggerSchedule
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.times import HOUR, MINUTE, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -75,13 +76,12 @@ def find_problem(office: Kit, trigger: FileTrigger, secret: str | None) -> Gatep
     """Do what `gatepost doctor` does, which stores nothing."""
     rows = office.store.read_sync(triggers.page)
     try:
-        office.store.run_sync(file_triggers.dry_run, trigger, secret)
-    except file_triggers.DryRunPassed:
-        return None
+        dry_run_sync(office.store, file_triggers.apply, trigger, secret)
     except GatepostError as error:
         return error
     finally:
         assert office.store.read_sync(triggers.page) == rows
+    return None
 
 
 def apply(office: Kit, text: str = FILE, secret: str | None = SECRET) -> list[str]:
@@ -149,10 +149,10 @@ class TestTables:
             ('provider = "cron"\nevery = "1h"\nprompt = 7', "prompt"),
             ('provider = "cron"\nevery = "1h"\npromt = "x"', "promt"),
             ('scheme = "github"', "a webhook needs a secret"),
-            ('provider = "telegram"\ntoken = "env:T"\nallow = [7, 99999999999999999999999]', "allow.1: 9999"),
+            ('provider = "telegram"\ntoken = "env:T"\nallow = [7, 99999999999999999999999]', "allow[1]: 9999"),
             (
                 'provider = "telegram"\ntoken = "env:T"\nblock = [-9999999999999999]',
-                "block.0: -9999999999999999 is less",
+                "block[0]: -9999999999999999 is less",
             ),
             ('scheme = "gitbub"\nsecret = "env:X"', "scheme"),
             ('secret = "env:X"\nevery = "1h"', "has no schedule"),

@@ -194,7 +194,7 @@ def test_a_message_without_any_value_is_replaced() -> None:
 
 def test_a_session_with_a_missing_value_is_that_of_the_trigger() -> None:
     templates = parse_templates([{"message": "x", "session": "pr-{{gone}}"}])
-    session = text_template.parse("repo-{{repository.full_name}}")
+    session = "repo-{{repository.full_name}}"
     [line] = build_lines(templates, {}, PULL_REQUEST, session=session)
     assert line.session == "repo-acme/shop"
     [line] = build_lines(templates, {}, {}, session=session)
@@ -256,7 +256,7 @@ def test_a_payload_is_skipped_for_a_reason() -> None:
         ({}, "templates[0]: it says nothing of the payload"),
         ({"match": {"a": 1}}, "templates[0]: it says nothing of the payload"),
         ({"messages": "x"}, "'messages' is not a field of templates[0]"),
-        ({"message": 5}, "templates[0].message: 5 is not a string"),
+        ({"message": 5}, "templates[0].message: 5 is not text"),
         ({"message": ""}, "templates[0].message: the template is empty"),
         ({"message": "a\nb"}, "templates[0].message: 'a\\nb' is not one line of printable text"),
         (
@@ -284,9 +284,9 @@ def test_a_payload_is_skipped_for_a_reason() -> None:
         ({"message": "x", "forEach": "a."}, "templates[0].forEach: 'a.' is not a path"),
         ({"forEach": "a"}, "templates[0].message: it is missing, and forEach needs it"),
         ({"message": "x", "priority": "urgent"}, "templates[0].priority: 'urgent' is not a priority"),
-        ({"message": "x", "priority": [1]}, "templates[0].priority: a list is not a priority"),
+        ({"message": "x", "priority": [1]}, "templates[0].priority: a list is not text or a whole number"),
         ({"message": "x", "skip": True}, "templates[0].message: it does not go with skip"),
-        ({"message": "x", "skip": "yes"}, "templates[0].skip: 'yes' is neither true nor false"),
+        ({"message": "x", "skip": "yes"}, "templates[0].skip: 'yes' is not true or false"),
         ({"message": "x", "reason": "y"}, "templates[0].reason: it goes only with skip"),
     ],
 )

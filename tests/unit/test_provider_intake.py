@@ -16,6 +16,7 @@ from gatepost.channels.provider import (
     Button,
     MessageToSend,
     ProviderIntake,
+    Recording,
     SendRefused,
     ServiceEvent,
     UserMessage,
@@ -33,7 +34,7 @@ from gatepost.errors import Refused, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Option, Question
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.event import Event, EventType
+from gatepost.inbox.event import Event, EventType, Heard, Ref, parse_body
 from gatepost.inbox.push.api import PushEvent, PushRoute
 from gatepost.inbox.push.handlers import build_push
 from gatepost.operations.access import Caller, CallerKind
@@ -160,6 +161,64 @@ async def test_commands_are_answered_and_reach_no_inbox(store: Store) -> None:
     assert list_events(store) == []
     assert list_sent(store)[0][1].startswith("Hello Ana.")
     assert list_sent(store)[2] == ("7", "pong")
+
+
+async def test_what_is_changed_forwarded_or_shown_is_told_apart(store: Store) -> None:
+    intake = add_channel(store, allow=(7,))
+    photo = UserMessage(id="3", user="7", text="look", media="photo")
+    await intake.take(UserMessage(id="1", user="7", text="helo", handle="ana"))
+    await intake.take(UserMessage(id="2", user="7", text="hello", replaces="1"))
+    await intake.take(photo)
+    await intake.take(UserMessage(id="4", user="7", text="", replaces="3", media="photo"))
+    quotations: list[dict[str, Any]] = [{"is_forwarded": True}, {"replaces": "1"}, {"command": None}]
+    for place, quoted in enumerate(quotations):
+        odd: Any = {"id": f"5{place}", "user": "7", "text": "/reset", **quoted}
+        await intake.take(UserMessage(**odd))
+
+    first, changed, shown, *quoted_commands = list_events(store)
+    assert isinstance(first.data, dict)
+    assert isinstance(changed.data, dict)
+    assert first.data["metadata"] == {"chat_id": "7", "message_id": "1", "username": "ana"}
+    assert (changed.content, changed.ref, changed.data["edited"]) == ("hello", Ref("message", "1"), True)
+    assert shown.content == "[photo] look"
+    assert list_sent(store) == [("7", "I cannot see a photo. Only its text is passed on.")]
+    assert [event.content for event in quoted_commands] == ["/reset"] * 3
+    bodies = [parse_body(event) for event in quoted_commands]
+    assert [isinstance(body, Heard) and body.is_forwarded for body in bodies] == [True, False, False]
+
+
+async def test_a_forwarded_text_answers_nothing(store: Store) -> None:
+    intake = add_channel(store, allow=(7,))
+    await intake.take(UserMessage(id="1", user="7", text="deploy"))
+    [event] = list_events(store)
+    question = Question(question="Deploy?", options=(Option(id="y", label="Yes"),))
+    decision = store.run_sync(replies.ask_decision, question, event.id, by=AGENT)
+    await intake.take(UserMessage(id="2", user="7", text="y", is_forwarded=True))
+    assert store.read_sync(decisions.show, decision.id).is_open
+    await intake.take(UserMessage(id="3", user="7", text="y"))
+    assert not store.read_sync(decisions.show, decision.id).is_open
+
+
+async def test_nobody_is_paired_who_shares_an_id_with_others(store: Store) -> None:
+    intake = add_channel(store, allow=(-100,))
+    await intake.take(UserMessage(id="1", user="-7", chat="-7", text="a code?", is_anonymous=True))
+    await intake.take(UserMessage(id="2", user="-100", chat="-100", text="hello", display="Team", is_anonymous=True))
+
+    [event] = list_events(store)
+    assert (event.content, event.sender) == ("hello", None)
+    assert list_sent(store) == []
+    assert store.read_sync(pairing.page) == []
+
+
+async def test_a_recording_is_passed_on_without_its_words(store: Store) -> None:
+    intake = add_channel(store, allow=(7,))
+    await intake.take(UserMessage(id="1", user="7", thread="3", text="listen", recording=Recording(file="f")))
+
+    [event] = list_events(store)
+    assert isinstance(event.data, dict)
+    assert event.content == "listen\n[voice, not transcribed]"
+    assert event.data["metadata"] == {"chat_id": "7", "message_id": "1", "thread_id": "3", "file_id": "f"}
+    assert list_sent(store) == [("7", "I cannot hear recordings yet. Write to me instead.")]
 
 
 async def test_a_provider_that_does_not_send_makes_events_of_a_service(store: Store) -> None:

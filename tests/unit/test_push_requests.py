@@ -27,7 +27,7 @@ def decode(request_type: type[Request[Any]], body: str) -> Request[Any]:
         (PushEvent, "{}", "'to' is missing"),
         (PushEvent, '{"to": "ann", "ref": {"type": "task"}}', "'ref.id' is missing"),
         (PushEvent, '{"to": "ann", "cotnent": "x"}', "'cotnent' is not a field of it"),
-        (PushEvent, '{"to": "ann", "ref": {"typ": "task"}}', "'ref.typ' is not a field of it"),
+        (PushEvent, '{"to": "ann", "ref": {"typ": "task"}}', "'typ' is not a field of ref"),
         (PushEvent, '{"to": 5}', "to: 5 is not text"),
         (PushEvent, '{"to": null}', "to: null is not text"),
         (PushEvent, '{"to": "ann", "ref": 5}', "ref: 5 is not an object"),

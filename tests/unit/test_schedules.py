@@ -13,6 +13,7 @@ from gatepost.channels.triggers import (
 )
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, Trigger, TriggerConfig, TriggerSchedule
+from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -249,7 +250,7 @@ def test_hours_may_be_a_night() -> None:
 
 def test_a_preview_shows_what_would_happen_if_it_were_due_now_and_changes_nothing(office: Kit) -> None:
     def preview(name: str) -> tuple[list[tuple[str, tuple[str, ...]]], str | None]:
-        found = office.store.read_sync(trigger_preview.preview, show(office, name), {}, {})
+        found = dry_run_sync(office.store, trigger_preview.preview, show(office, name), {}, {})
         return [(event.envelope.content, event.decision.targets) for event in found.events], found.skipped
 
     add_trigger(office, prompt="Write the report")

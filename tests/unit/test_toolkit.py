@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from gatepost.residents.agent_config import (
     Tool as ConfiguredTool,
     ToolRequest,
     ToolServer,
+    ToolServers,
 )
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.background.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
@@ -55,8 +56,9 @@ def toolbox(web: FakeWeb) -> Toolbox:
     return Toolbox(web, McpServers(environ={"TOKEN": "s3cret-token"}, allow_private=True))
 
 
-def build_resident(*tools: ConfiguredTool, **config: Any) -> Resident:
-    return Resident(number=1, name="ann", display="Ann", config=AgentConfig(tools=tools, **config), version=1)
+def build_resident(*tools: ConfiguredTool, servers: Sequence[ToolServer] = (), **fields: Any) -> Resident:
+    config = AgentConfig(tools=tools, mcp=ToolServers(servers=tuple(servers)), **fields)
+    return Resident(number=1, name="ann", display="Ann", config=config, version=1)
 
 
 def list_names(toolkit: Toolkit, step: int = 1) -> set[str]:

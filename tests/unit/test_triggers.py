@@ -15,6 +15,7 @@ from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.service_call_handlers import ServiceCall, push_calls
 from gatepost.channels.webhooks.verification import Scheme
+from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store
 from gatepost.core.times import HOUR
@@ -340,7 +341,7 @@ class TestPreviews:
     def preview(self, store: Store, payload: Any, **headers: str) -> Preview:
         trigger = store.read_sync(triggers.show, "issues")
         named_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        preview = store.read_sync(trigger_preview.preview, trigger, payload, named_headers)
+        preview = dry_run_sync(store, trigger_preview.preview, trigger, payload, named_headers)
         assert store.read_sync(inbox.page, "ana") == []
         assert store.read_sync(dead_letters.page, by=None) == []
         return preview

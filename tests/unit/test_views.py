@@ -1,7 +1,7 @@
 """Views copy their fields from records: every field has a source, and values are formatted on the way."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
@@ -53,7 +53,10 @@ def find_record(view: type[RecordView[Any]]) -> Any:
 
 def has_attribute(kind: Any, path: str) -> bool:
     name, _, rest = path.partition(".")
-    inner = get_type_hints(kind).get(name)
+    record = get_origin(kind) or kind
+    types = dict(zip(getattr(record, "__parameters__", ()), get_args(kind), strict=True))
+    inner = get_type_hints(record).get(name)
+    inner = types.get(inner, inner)
     return hasattr(kind, name) if inner is None else not rest or has_attribute(inner, rest)
 
 

@@ -28,7 +28,7 @@ def test_an_event_of_an_organization_names_it() -> None:
     assert describe_payload("", {"x-github-event": "team"}, payload).text == 'acme: octocat created team "till"'
     payload = {"action": "suspend", "installation": {"account": {"login": "acme"}, "app_slug": "bot"}, "sender": SENDER}
     text = describe_payload("", {"x-github-event": "installation"}, payload).text
-    assert text == "acme: octocat suspended the installation of GitHub App bot"
+    assert text == "acme: octocat suspend installation"
 
 
 def test_a_line_refers_to_what_it_is_about() -> None:

@@ -124,14 +124,14 @@ export interface AddTrigger {
   session?: string | null;
   requires?: string[] | null;
   templates?: Record<string, unknown>[] | null;
-  schedule?: ScheduleSpec | null;
-  heartbeat?: HeartbeatSpec | null;
   allow?: number[] | null;
   block?: number[] | null;
   mode?: DeliveryMode | null;
   groups?: GroupMode | null;
   publicUrl?: string | null;
   options?: Record<string, unknown> | null;
+  schedule?: ScheduleSpec | null;
+  heartbeat?: HeartbeatSpec | null;
   name: string;
   /** webhook, telegram, cron, service, or that of a package; default: "webhook" */
   provider?: string;
@@ -430,14 +430,14 @@ export interface ChangeTrigger {
   session?: string | null;
   requires?: string[] | null;
   templates?: Record<string, unknown>[] | null;
-  schedule?: ScheduleSpec | null;
-  heartbeat?: HeartbeatSpec | null;
   allow?: number[] | null;
   block?: number[] | null;
   mode?: DeliveryMode | null;
   groups?: GroupMode | null;
   publicUrl?: string | null;
   options?: Record<string, unknown> | null;
+  schedule?: ScheduleSpec | null;
+  heartbeat?: HeartbeatSpec | null;
   /** whether anything comes through it */
   active?: boolean;
 }
@@ -1950,7 +1950,7 @@ export interface PostWorkEvent {
 /** What `previewTrigger` asks. */
 export interface PreviewTrigger {
   name: string;
-  /** what the service would send; of a channel an update of Telegram, or {content, session, metadata} */
+  /** what the service would send; of a channel {content, session, metadata}, or an update of a bot */
   payload: unknown;
   /** the headers of the request */
   headers?: Record<string, string>;
@@ -2937,18 +2937,23 @@ export interface Trigger {
   prompt: string | null;
   owner: string;
   session: string | null;
+  /** metadata that every message must have */
   requires: string[];
-  templates: unknown[];
-  schedule: Schedule | null;
-  heartbeat: Heartbeat | null;
+  /** how the payloads of a webhook become lines */
+  templates: Record<string, unknown>[];
+  /** the chats and users who may write to a bot */
   allow: number[];
+  /** the chats and users who may not */
   block: number[];
   mode: DeliveryMode | null;
   groups: GroupMode | null;
+  publicUrl: string | null;
+  /** what the provider of another package needs */
+  options: Record<string, unknown>;
+  schedule: Schedule | null;
+  heartbeat: Heartbeat | null;
   /** where the token of a bot is, if it is not stored */
   token: string | null;
-  publicUrl: string | null;
-  options: Record<string, unknown>;
   active: boolean;
   /** whether it is set in gatepost.toml, and can only be changed there */
   isFromFile: boolean;

@@ -14,7 +14,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
-from gatepost.inbox.event import OWN_CHANNELS, TELEGRAM
+from gatepost.inbox.event import OWN_CHANNELS
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row
 
 #: characters of a name of a channel's user
@@ -93,7 +93,7 @@ def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[Chann
                 number=trigger.number + len(OWN_CHANNELS),
                 name=trigger.name,
                 provider=trigger.provider,
-                mode=trigger.config.mode if trigger.provider == TELEGRAM else None,
+                mode=trigger.config.mode if trigger.is_bot else None,
                 active=trigger.active,
                 error=row.error,
                 sessions=row.sessions,

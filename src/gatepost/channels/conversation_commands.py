@@ -16,6 +16,7 @@ from gatepost.core import ids
 from gatepost.core.address import check_entity_address
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
+from gatepost.inbox.event import USER_CHANNELS
 
 channels = Noun("channel", "List the channels on which people write, and let users in.")
 commands = [channels]
@@ -54,7 +55,7 @@ def list_channels(channel: api.ChannelStatusView) -> TableRow:
     api.ListChannelSessions,
     columns=("SESSION", "CHANNEL", "PERSON", "USER", "LAST"),
     empty="no sessions yet",
-    channel=option("--channel", "CHANNEL", "only this channel or bot, such as telegram"),
+    channel=option("--channel", "CHANNEL", f"only this channel or bot, such as {USER_CHANNELS[0]}"),
     person=option("--person", "NAME", "only those of this person", parse=check_entity_address),
 )
 def sessions(session: api.ChannelSessionView) -> TableRow:

@@ -25,7 +25,7 @@ from gatepost.channels import (
     question_actions as questions,
 )
 from gatepost.channels.conversation import ChannelSession
-from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.channels.routing import dead_letter_actions as dead_letters, recipient_actions as recipients
 from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields
 from gatepost.channels.routing.recipient_actions import RouteDecision
@@ -41,7 +41,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Refused, TooLarge
 from gatepost.gates import decision_actions as decisions
-from gatepost.inbox.event import FORWARDED_FIELD, OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
+from gatepost.inbox.event import OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 
 #: the metadata of a prompt in the shared inbox: the addresses that got it
@@ -64,8 +64,15 @@ class Received(Struct, frozen=True, kw_only=True):
     notice: str | None = None
     #: the entry of the shared inbox: the prompt, or the question that it has answered
     entry: str | None = None
-    #: the addresses of its recipients
-    targets: tuple[str, ...] = ()
+    #: what was routed, what else its event says, and who got it; None if it was not routed
+    envelope: Envelope | None = None
+    fields: EventFields = EventFields()
+    route: RouteDecision | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The addresses of its recipients."""
+        return self.route.targets if self.route is not None else ()
 
 
 def receive(
@@ -94,7 +101,7 @@ def receive(
     sender = directory.find_live(tx, person) if person is not None else None
     is_user_channel = _is_user_channel(trigger, envelope)
     route = Route(envelope.channel, envelope.session)
-    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and FORWARDED_FIELD not in envelope.metadata
+    is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and not envelope.is_forwarded
     if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
         if answered is not None:
@@ -108,7 +115,8 @@ def receive(
         kept = dead_letters.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
         received = Received(unrouted=kept, duplicate=kept is None)
     else:
-        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome.targets)
+        received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome)
+    received = replace(received, envelope=envelope, fields=fields, route=outcome)
     if not is_user_channel or received.duplicate or envelope.kind is EnvelopeKind.RESET:
         return received
     entry = shared_inbox.record(
@@ -125,11 +133,36 @@ def receive(
     return replace(received, entry=entry)
 
 
-def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
-    """Return the addresses that got the last prompts in a session, those without a recipient left out."""
+def reset(
+    tx: Transaction,
+    trigger: Trigger | None,
+    session: ChannelSession,
+    envelope: Envelope,
+    *,
+    dedup_key: str,
+    person: str | None = None,
+    to: str | None = None,
+) -> Received:
+    """
+    Begin a session anew, for good. Those who got its last prompts, or `to`, get the envelope, which does not wake them.
+    """
     prompts = _list_prompts(tx, session.channel, session.id, session.trigger)
-    targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
-    return tuple(target for target in targets if recipients.has_recipients(tx, target))
+    names = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
+    targets = (to,) if to is not None else tuple(name for name in names if recipients.has_recipients(tx, name))
+    envelope = replace(
+        envelope,
+        session=conversations.reset_session(tx, session).id,
+        kind=EnvelopeKind.RESET,
+        metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE},
+    )
+    results = [
+        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
+    ]
+    return Received(
+        events=tuple(dict.fromkeys(event for result in results for event in result.events)),
+        envelope=envelope,
+        route=RouteDecision(targets=targets, rule=None),
+    )
 
 
 def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -> list[SharedEntry]:
@@ -138,24 +171,6 @@ def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -
         tx, channel=channel, session=session, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
     )
     return [entry for entry in entries if entry.trigger == trigger]
-
-
-def receive_reset(
-    tx: Transaction,
-    trigger: Trigger | None,
-    envelope: Envelope,
-    targets: Sequence[str],
-    *,
-    dedup_key: str,
-    person: str | None,
-) -> Received:
-    """Tell those who got the prompts of a session that it begins anew; it does not wake them."""
-    results = [
-        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
-    ]
-    return Received(
-        events=tuple(dict.fromkeys(event for result in results for event in result.events)), targets=tuple(targets)
-    )
 
 
 def _answer_question(
@@ -205,7 +220,7 @@ def replay_dead_letter(tx: Transaction, id: str, *, by: str | None) -> Received:
     dead_letters.set_handled(tx, letter, DeadLetterOutcome.REPLAYED, by)
     sender = _find_sender(tx, letter, trigger)
     request = _build_push(trigger, letter.envelope, sender, f"unrouted:{id}", letter.event)
-    received = _push(tx, request, outcome.targets)
+    received = _push(tx, request, outcome)
     if request.type is EventType.CHANNEL:
         _add_prompt_targets(tx, letter, received.targets)
     return received
@@ -242,9 +257,9 @@ def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> 
     push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
 
 
-def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
+def _push(tx: Transaction, request: Push, route: RouteDecision) -> Received:
     """Push an event to each of the targets."""
-    requests = [replace(request, to=target) for target in targets]
+    requests = [replace(request, to=target) for target in route.targets]
     push.check_batch(tx, requests)
     results = [push.push_event(tx, request) for request in requests]
     is_repeat = all(
@@ -252,7 +267,7 @@ def _push(tx: Transaction, request: Push, targets: Sequence[str]) -> Received:
         for result in results
     )
     events = tuple(dict.fromkeys(result.event for result in results))
-    return Received(events=events, duplicate=is_repeat, targets=tuple(targets))
+    return Received(events=events, duplicate=is_repeat, route=route)
 
 
 def _build_push(
@@ -271,8 +286,6 @@ def _build_push(
         data["senderName"] = envelope.display[: conversations.MAX_DISPLAY_LENGTH]
     if trigger is not None and trigger.prompt:
         data["context"] = trigger.prompt
-    message = envelope.metadata.get("telegram_message_id")
-    is_edit = envelope.kind is EnvelopeKind.EDIT
     usual_priority = Priority.FYI if envelope.kind is EnvelopeKind.RESET else Priority.NORMAL
     return Push(
         to="",
@@ -280,11 +293,11 @@ def _build_push(
         source=source,
         sender=sender.name if sender is not None else None,
         content=envelope.content,
-        data={**data, **({"edited": True} if is_edit else {}), **fields.details},
+        data={**data, **({"edited": True} if envelope.replaces is not None else {}), **fields.details},
         priority=usual_priority if fields.priority is None else fields.priority,
         dedup_key=dedup_key,
         subject=fields.subject,
-        ref=fields.ref or (Ref("message", message) if is_edit and message else None),
+        ref=fields.ref or (Ref("message", envelope.replaces) if envelope.replaces is not None else None),
         route=Route(envelope.channel, envelope.session),
         # what a schedule says was written here, by its owner
         trust=Trust.MEMBER if sender is not None or is_schedule else Trust.EXTERNAL,

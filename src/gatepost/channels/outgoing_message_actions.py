@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from gatepost.channels import access_actions as access, conversation_actions as conversations
 from gatepost.channels.conversation import ChannelSession
+from gatepost.channels.envelope import Envelope
 from gatepost.channels.provider import Button
-from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Row, Transaction
@@ -208,12 +208,16 @@ def notify_persons(tx: Transaction, pushed: Pushed) -> None:
     event = pushed.event
     if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):
         return  # a request for a pairing has a message with buttons
-    for person in pushed.persons:
-        for trigger, chat in list_private_chats(tx, person):
-            subject = f"{event.subject}\n" if event.subject else ""
-            sender = render_name(event.sender.display if event.sender is not None else event.source)
-            text = shorten_text(escape_deceptive(f"{subject}{event.content}"), _MAX_NOTICE_LENGTH)
-            send(tx, trigger.number, chat, f"{escape_markdown(sender)}: {text}")
+    chats = [place for person in pushed.persons for place in list_private_chats(tx, person)]
+    if not chats:
+        return
+    subject = f"{event.subject}\n" if event.subject else ""
+    sender = render_name(event.sender.display if event.sender is not None else event.source)
+    text = escape_deceptive(f"{subject}{event.content}")
+    if len(text) > _MAX_NOTICE_LENGTH:
+        text = f"{text[: _MAX_NOTICE_LENGTH - 1].rstrip()}…"
+    for trigger, chat in chats:
+        send(tx, trigger.number, chat, f"{escape_markdown(sender)}: {text}")
 
 
 def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
@@ -257,6 +261,14 @@ def find_by_sent_id(tx: Reader, trigger: int, chat: str, sent_id: str) -> Channe
     pattern = f"%{json.dumps(sent_id)}%"
     row = tx.fetch_one("channels/channel_messages/find_by_sent_id", trigger=trigger, chat=chat, pattern=pattern)
     return _build(row) if row else None
+
+
+def find_decision(tx: Reader, trigger: Trigger, envelope: Envelope) -> str | None:
+    """Return the decision whose question an envelope replies to."""
+    if envelope.reply_to is None or envelope.chat is None:
+        return None
+    question = find_by_sent_id(tx, trigger.number, envelope.chat, envelope.reply_to)
+    return question.decision if question is not None else None
 
 
 def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:

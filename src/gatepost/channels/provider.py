@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from gatepost.core.json_limits import Json
 from gatepost.core.text import check_text
@@ -56,23 +56,49 @@ class BoundTrigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Something that can be heard. The channel keeps it until it is transcribed."""
+
+    #: the channel's own id of its file
+    file: str
+    #: None if the channel does not say
+    mime_type: str | None = None
+    #: in bytes
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What somebody has written on a channel."""
+    """What somebody has written, said or shown on a channel."""
 
     #: the channel's own id of the message: the same when the channel brings it again, and never that of another one
     id: str
     #: the channel's own id of the writer, which nobody else can have or choose
     user: str
+    #: what was written; of a recording, or of something that is shown, its caption
     text: str
     #: the channel's own id of a chat with others; None for the private chat of the writer
     chat: str | None = None
     thread: str | None = None
     #: how the channel names the writer
     display: str | None = None
+    #: the name by which others find the writer on the channel; it is shown to whoever lets the writer in
+    handle: str | None = None
     #: the id of an earlier message, as `send` returned it, that this one replies to
     reply_to: str | None = None
+    #: the channel's own id of an earlier message that this one is the new text of
+    replaces: str | None = None
     #: in a chat with others: whether it is for the agent
     is_addressed: bool = True
+    #: whether somebody else may have written the text: it is no command, and answers nothing
+    is_forwarded: bool = False
+    #: whether others write under the same id of a user: no pairing can let them in
+    is_anonymous: bool = False
+    #: the name of the command that it is, such as `reset`; by default the text says it: `/reset`
+    command: str | UnsetType | None = UNSET
+    recording: Recording | None = None
+    #: the kind of what is shown, if it is neither text nor a recording: `photo`
+    media: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -11,6 +11,7 @@ from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.parameters import JsonFlag
+from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.ports import Store
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.inbox import account_actions, event_rendering as render
@@ -170,9 +171,7 @@ def _check_triggers(configuration: Configuration, store: Store) -> Iterator[Find
     problems: list[tuple[str, GatepostError]] = []
     for trigger, secret in triggers:
         try:
-            store.run_sync(file_triggers.dry_run, trigger, secret)
-        except file_triggers.DryRunPassed:
-            pass
+            dry_run_sync(store, file_triggers.apply, trigger, secret)
         except Unavailable:
             raise
         except GatepostError as error:

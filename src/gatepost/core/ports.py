@@ -4,7 +4,7 @@ The ports: the interfaces through which the verbs and the background work use th
 Adapters implement them; `gatepost.testing` has the suites that a store and a transport must pass. The ports of a
 single room are there, beside its records: models and tools (`residents/model_port.py`), the spool (`guests/ports.py`),
 commands (`gates/condition_check.py`), a public ledger (`ledger/public_ledger.py`), the provider of a channel
-(`channels/provider.py`), the Bot API of Telegram (`channels/telegram/bot_port.py`) and a transcriber
+(`channels/provider.py`), the API of bots (`bot_port.py` in their folder there) and a transcriber
 (`channels/speech/transcriber.py`).
 
 **The store is the truth.** A **verb** is a plain function over a `Transaction`: `spaces.actions.post(tx, ...)`. It runs

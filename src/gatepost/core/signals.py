@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: the cause of a signal by another program (`wakeup:{agent}` on Redis), which may have put something into a queue
 WAKEUP: Final = "wakeup"
-#: the cause of a signal for an agent with pending items; the janitor repeats it until nothing is pending
+#: the cause of a signal for an agent with pending items: each process repeats it, for itself, until none is pending
 JANITOR: Final = "janitor"
 
 _POSITION_PATTERN: Final = r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})"

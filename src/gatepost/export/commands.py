@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,8 +19,6 @@ from gatepost.cli.parameters import JsonFlag, argument, flag
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.export import export_actions as verbs, import_actions as store_import
 from gatepost.paths import AtomicFile
-
-Advance = Callable[[int], None]
 
 
 def export(
@@ -47,15 +45,18 @@ def export(
     if json and file == "-":
         raise Invalid("--json needs a FILE", hint="an export to stdout is JSON lines already")
     in_terminal = file == "-" and sys.stdout.isatty()
+    progress, count = output.Progress(), 0
     with (
         app.prepare_store(settings.load(), report=output.talk, register=False) as store,
         _open_target(file, force=force) as stream,
-        _show_progress("exporting rows", None, is_visible=not in_terminal) as advance,
     ):
 
         def write(line: bytes) -> None:
+            nonlocal count
             stream.write(line)
-            advance(1)
+            count += 1
+            if not in_terminal:
+                progress.show(f"{output.count(count, 'line')} exported so far")
 
         summary = store.read_sync(verbs.export_store, write, secrets=secrets)
         stream.flush()
@@ -91,11 +92,8 @@ def import_(
     with _open_source(file) as (stream, size):
         if find_gateway(configuration) is not None:
             raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
-        with (
-            app.prepare_store(configuration, report=output.talk, register=False) as store,
-            _show_progress("importing", size) as advance,
-        ):
-            summary = store.run_sync(store_import.import_store, _read_lines(stream, advance), repair=repair)
+        with app.prepare_store(configuration, report=output.talk, register=False) as store:
+            summary = store.run_sync(store_import.import_store, _read_lines(stream, size), repair=repair)
     if json:
         output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
     else:
@@ -112,9 +110,13 @@ def _report(what: str, summary: verbs.Summary) -> None:
     output.talk(f"{what} {output.count(summary.rows.total(), 'row')} of {output.count(len(summary.rows), 'table')}")
 
 
-def _read_lines(stream: IO[bytes], advance: Advance) -> Iterator[bytes]:
+def _read_lines(stream: IO[bytes], size: int | None) -> Iterator[bytes]:
+    """Yield the lines, and say how far it is: in percent, if the size is known."""
+    progress, count, byte_count = output.Progress(), 0, 0
     while line := stream.readline(store_import.MAX_LINE_LENGTH + 1):
-        advance(len(line))
+        count, byte_count = count + 1, byte_count + len(line)
+        share = f" ({byte_count * 100 // size} %)" if size else ""
+        progress.show(f"{output.count(count, 'line')} read so far{share}")
         yield line
 
 
@@ -163,25 +165,6 @@ def _open_source(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
         return
     with inputs.open_file(file) as stream:
         yield stream, os.fstat(stream.fileno()).st_size
-
-
-@contextmanager
-def _show_progress(what: str, total: int | None, *, is_visible: bool = True) -> Iterator[Advance]:
-    """Show a bar on stderr, if that is a terminal and nothing else is written there meanwhile."""
-    if not is_visible or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    columns = (
-        Progress.get_default_columns()
-        if total is not None
-        else (*Progress.get_default_columns()[:1], MofNCompleteColumn())
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda amount: bar.advance(task, amount)
 
 
 commands = [

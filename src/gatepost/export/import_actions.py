@@ -215,7 +215,7 @@ class _Importer:
                 config = agent_config.decode(encoded)
                 if agent_config.replace_secrets(config, lambda _: {}) != config:
                     secret = f"headers or environment variables of the tools of entity {entity}"
-                if programs := [quote_value(server.command[0]) for server in config.servers if server.command]:
+                if programs := [quote_value(server.command[0]) for server in config.mcp.servers if server.command]:
                     right = f"commands of the tools of entity {entity}: {', '.join(programs)}"
             case "gates", {"kind": "command", "name": name} if row.get("ended_at") is None:
                 right = f"the command of a gate: {quote_value(name)}"

@@ -26,6 +26,8 @@ log = structlog.get_logger("gatepost.gate_checks")
 
 #: gates that are checked at the same time
 _CONCURRENCY: Final = 8
+#: seconds to wait for another process that takes what is due
+_MIN_WAIT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,16 @@ class CommandOptions:
 async def check_gates(store: Store, options: CommandOptions) -> float | None:
     """Check the gates that are due, owner by owner; return the seconds until the next check, None if there is none."""
     timeout, last_owner = options.timeout + 30 * SECOND, ""
-    while due_gates := await store.run(
-        gates.take_due_checks, timeout=timeout, limit=_CONCURRENCY, after=last_owner, lane="gates"
-    ):
+    while (wait := await store.read(_find_wait)) == 0.0:
+        due_gates = await store.run(
+            gates.take_due_checks, timeout=timeout, limit=_CONCURRENCY, after=last_owner, lane="gates"
+        )
+        if not due_gates:
+            return _MIN_WAIT
         await asyncio.gather(*(_check_gate(store, options, gate) for gate in due_gates))
         owners = [gate.owner for gate in due_gates]
         last_owner = max([owner for owner in owners if owner <= last_owner] or owners)
-    return await store.read(_get_seconds_until_check)
+    return wait
 
 
 async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None:
@@ -82,9 +87,10 @@ async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
             refusal = condition_check.explain_refusal(check, options.repositories)
             if refusal is not None:
                 return CheckFailed(refusal)
-            return condition_check.interpret_gh(
-                check, await options.commands.run(condition_check.build_gh_command(check), time_limit=timeout)
-            )
+            fields = "status,conclusion" if check.kind == "run" else "state"
+            assert check.repository is not None  # a target without one is refused before
+            command = ["gh", check.kind, "view", check.id, "--repo", check.repository, "--json", fields]
+            return condition_check.interpret_gh(check, await options.commands.run(command, time_limit=timeout))
         case GateKind.COMMAND if options.can_run_commands:
             return condition_check.interpret_command(await options.commands.run(gate.awaits, time_limit=timeout))
         case GateKind.COMMAND:
@@ -98,6 +104,6 @@ def is_wake_signal(signal: Signal) -> bool:
     return signal.cause == "opened"
 
 
-def _get_seconds_until_check(tx: Reader) -> float | None:
+def _find_wait(tx: Reader) -> float | None:
     due = gates.find_next_check(tx)
     return max(0.0, (due - tx.now) / SECOND) if due is not None else None

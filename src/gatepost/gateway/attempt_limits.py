@@ -23,9 +23,8 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from starlette.types import Scope
-
 from gatepost.errors import NotFound, TooManyAttempts, Unauthorized
+from gatepost.gateway.http_exchange import Scope
 
 #: wrong secrets in so many seconds
 MAX_FAILURES: Final = 20

@@ -16,15 +16,15 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from starlette.requests import ClientDisconnect, Request as HttpRequest
 
+from gatepost.core.dry_run import dry_run
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
-from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare, read_for_preparation
+from gatepost.executor import execute_once, list_valid, merge_outcomes
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import HttpAnswer, HttpExchange, build_start, encode
+from gatepost.gateway.http_exchange import ClientDisconnect, HttpAnswer, HttpExchange, build_start, encode
 from gatepost.operations import access
 from gatepost.operations.access import Caller
 from gatepost.operations.decoding import get_decoder
@@ -106,12 +106,17 @@ class Dispatcher:
             return await self._run_batched(request, caller, key)
         if operation.needs_gateway:
             return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
+        if operation.is_dry_run:
+            return await dry_run(store, execute, request, caller)
         if operation.kind is Kind.READ:
             return await store.read(execute, request, caller)
         prepared = None
         if operation.preparation is not None:
-            found = await store.read(read_for_preparation, request, caller)
-            prepared = await asyncio.to_thread(prepare, request, found)
+            try:
+                found = await store.read(operation.preparation.read, request, caller)
+                prepared = await asyncio.to_thread(operation.preparation.build, request, found)
+            except GatepostError as error:
+                prepared = error
         lane = operation.build_lane(request)
         if key is None:
             return await store.run(execute, request, caller, prepared, lane=lane)
@@ -159,7 +164,7 @@ class Dispatcher:
         await exchange.send(build_start(request.operation.status, body))
         await exchange.send({"type": "http.response.body", "body": body[:-1], "more_body": True})
         await exchange.send({"type": "http.response.body", "body": b"", "more_body": True})  # waits while it is unsent
-        is_sent = not await HttpRequest(exchange.scope, exchange.receive).is_disconnected()
+        is_sent = not await exchange.is_disconnected()
         if is_sent:
             await exchange.send({"type": "http.response.body", "body": body[-1:], "more_body": False})
         assert request.operation.follow_up is not None

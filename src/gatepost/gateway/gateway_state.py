@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from gatepost.channels.telegram.background.update_reader import TelegramIntake
+from gatepost.channels.background.channel_tasks import Channels
 from gatepost.core.ports import Store
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.authentication import Authenticator
@@ -50,8 +50,8 @@ class GatewayState:
     hosts: frozenset[str] = frozenset()
     #: where the page was built
     page_folder: Path = PAGE_FOLDER
-    #: takes updates of Telegram bots in webhook mode; None if this gateway has no channels
-    telegram: TelegramIntake | None = None
+    #: None if this gateway has none
+    channels: Channels | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)
     attempt_limits: AttemptLimits = field(default_factory=AttemptLimits)

@@ -9,14 +9,12 @@ same is made to wait, so that it cannot have itself refused a thousand times a s
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from starlette.requests import ClientDisconnect
-from starlette.types import Message, Receive, Scope, Send
 
 from gatepost.errors import GatepostError, TooLarge, Unavailable
 from gatepost.operations import problems
@@ -31,6 +29,12 @@ _MAX_DISCARDED: Final = 256 * 1024
 #: of every answer: no page elsewhere may load it as a script, an image or a style
 _SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
 
+# the types of ASGI
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
 Headers = Iterable[tuple[str, str]]
 
 encode: Final = msgspec.json.Encoder().encode
@@ -44,6 +48,10 @@ class HttpAnswer:
     status: int = 200
     media_type: str = JSON
     headers: Headers = ()
+
+
+class ClientDisconnect(Exception):
+    """The caller has left before its request was complete."""
 
 
 class HttpExchange:
@@ -102,6 +110,13 @@ class HttpExchange:
             if not message.get("more_body"):
                 self._is_body_read = True
                 return b"".join(parts)
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the server knows that the caller has left. The body was read."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):  # ends what has to wait
+                return bool((await self.receive())["type"] == "http.disconnect")
+        return False
 
     async def answer(self, status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> None:
         await self.send(build_start(status, body, media_type, headers))

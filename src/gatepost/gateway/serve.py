@@ -123,7 +123,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             version=version("gatepost"),
             open_model=deps.get_model,
             hosts=frozenset(settings.gateway.hosts),
-            telegram=channels.intake,
+            channels=channels,
             stream_limits=StreamLimits(settings.gateway.streams),
         )
         yield Gateway(state=state, worker=worker)
@@ -169,7 +169,7 @@ async def _apply_file_triggers(configuration: Configuration, store: Store) -> No
 
 
 async def _open_channels(configuration: Configuration, store: Store, stack: AsyncExitStack) -> Channels:
-    """Open what channels need: the API of Telegram, and the service that transcribes."""
+    """Open what channels need: those of bots and of packages, and the service that transcribes."""
     options = app.build_channel_options(configuration)
     if options.transcriber is not None:
         stack.push_async_callback(options.transcriber.close)

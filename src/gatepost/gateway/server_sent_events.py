@@ -28,14 +28,13 @@ from typing import Any, Final, assert_never
 
 import msgspec
 import structlog
-from starlette.types import Receive, Send
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.core.ports import Reader
 from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.gateway.http_exchange import HttpExchange, Receive, Send
 from gatepost.gateway.live_frames import ALL_GATES, GATE_EVENTS
 from gatepost.gateway.stream_event_models import StreamConnectedView, StreamEndedView
 from gatepost.gateway.stream_limits import send_in_time

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from starlette.types import Send
-
 from gatepost.errors import TooManyStreams
+from gatepost.gateway.http_exchange import Send
 from gatepost.operations.access import Caller
 
 T = TypeVar("T")

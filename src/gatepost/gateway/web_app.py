@@ -8,14 +8,13 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import unquote
 
 import structlog
-from starlette.types import Receive, Scope, Send
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
 from gatepost.gateway import health_checks, sign_in_route, stream_contents, webhook_routes  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, encode
+from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive, Scope, Send, encode
 from gatepost.gateway.live_frames import ChatPresence, GateFrames
 from gatepost.gateway.mcp_route import McpRoute
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi

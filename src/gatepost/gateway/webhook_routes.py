@@ -153,15 +153,15 @@ async def receive_telegram_update(
         update = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise Malformed("the body is not JSON") from None
-    assert state.telegram is not None
-    [outcome] = await state.telegram.take(bot, [update])
+    assert state.channels is not None
+    [outcome] = await state.channels.intake.take(bot, [update])
     return TelegramUpdateView(outcome=outcome.outcome.value)
 
 
 async def _authenticate_bot(state: "GatewayState", name: str, secret: str) -> OpenBot:
-    if state.telegram is None:
+    if state.channels is None:
         raise NotFound("there is no such webhook")
     try:
-        return await state.telegram.authenticate(name, secret)
+        return await state.channels.intake.authenticate(name, secret)
     except (Invalid, NotFound):  # invalid, because not every text of a URL can be a name
         raise NotFound("there is no such webhook") from None

@@ -22,6 +22,8 @@ from gatepost.errors import Invalid, quote_value
 #: the channels on which people write without a trigger: their credential says who they are
 OWN_CHANNELS: Final = ("cli", "web")
 TELEGRAM: Final = "telegram"
+#: the channels that are built in and that people write on
+USER_CHANNELS: Final = (TELEGRAM, *OWN_CHANNELS)
 
 #: characters of the type and of the id of a reference
 MAX_REF_LENGTH: Final = 256
@@ -30,7 +32,7 @@ MAX_HOPS: Final = 10_000
 #: after a pause of this length a new chain begins: an agent that looks again every ten minutes is no runaway
 CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
 #: the metadata of a message that its sender has forwarded: somebody else may have written it
-FORWARDED_FIELD: Final = "telegram_forwarded"
+_FORWARDED_FIELDS: Final = frozenset(("forwarded", f"{TELEGRAM}_forwarded"))
 
 
 class Priority(IntEnum):
@@ -411,7 +413,7 @@ def parse_body(event: "Event | Push") -> Body:
                 session=route.session if route else "",
                 text=event.content,
                 is_reset=isinstance(metadata, dict) and "reset_session" in metadata,
-                is_forwarded=isinstance(metadata, dict) and FORWARDED_FIELD in metadata,
+                is_forwarded=isinstance(metadata, dict) and not _FORWARDED_FIELDS.isdisjoint(metadata),
                 unknown_user=name if event.sender is None and isinstance(name, str) and name else None,
             )
         case EventType.DECISION:

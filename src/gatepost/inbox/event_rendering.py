@@ -24,6 +24,7 @@ from gatepost.core.text import abbreviate, count_bytes, truncate
 from gatepost.core.times import DAY, Instant, format_rfc3339
 from gatepost.inbox.batch_selection import COUNT_LIMIT
 from gatepost.inbox.event import (
+    USER_CHANNELS,
     Answered,
     Called,
     Due,
@@ -57,12 +58,12 @@ _MARKDOWN_SIGN: Final = re.compile(r"[\\`*_~\[\]<>&|!#]")
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: the beginnings of lines that name no space
-_RESERVED_NAME: Final = re.compile(r"(?:mail|system|telegram|cli|web|(?:decision|gate|channel)\s.*)", re.IGNORECASE)
+_RESERVED_NAME: Final = re.compile(
+    rf"(?:mail|system|{'|'.join(USER_CHANNELS)}|(?:decision|gate|channel)\s.*)", re.IGNORECASE
+)
 #: characters of the content, and of a name, in a preview
 _PREVIEW_CONTENT_LENGTH: Final = 50
 _PREVIEW_NAME_LENGTH: Final = 24
-#: the known channels that people write on
-_CHANNELS: Final = frozenset(("telegram", "cli", "web"))
 #: the beginnings of dedup keys of trigger events and of questions
 _TRIGGER_KEY_PREFIXES: Final = ("svc:", "cron:")
 _DECISION_KEY_PREFIX: Final = "decision:"
@@ -125,7 +126,7 @@ def _render_space_name(text: str) -> str:
 
 def _render_channel(text: str) -> str:
     """Return the name of a channel; an unknown channel is marked, so that it does not read like a space."""
-    return text.capitalize() if text in _CHANNELS else f"Channel {quote(text)}"
+    return text.capitalize() if text in USER_CHANNELS else f"Channel {quote(text)}"
 
 
 def _render_full(event: Event) -> str:

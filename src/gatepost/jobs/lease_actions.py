@@ -40,6 +40,12 @@ def take(tx: Transaction, name: str, holder: str, length: Duration) -> Lease | N
     return Lease(name=name, holder=holder, fence=row.fence, deadline=deadline) if row else None
 
 
+def is_held_by_another(tx: Reader, name: str, holder: str, length: Duration) -> bool:
+    """Return True if `take` would return None."""
+    times = {"now": tx.now, "future": tx.now + length + CLOCK_TOLERANCE}
+    return tx.fetch_one("jobs/leases/has_other_holder", name=name, holder=holder, **times) is not None
+
+
 def release(tx: Transaction, lease: Lease) -> bool:
     """Release a lease; return True if its holder still had it."""
     return tx.execute("jobs/leases/release", name=lease.name, holder=lease.holder, fence=lease.fence) == 1
@@ -73,16 +79,6 @@ def require_and_extend(tx: Transaction, lease: Lease, length: Duration) -> None:
 def drop(tx: Transaction, name: str) -> None:
     """Take a lease away from its holder: every transaction under it fails from now on."""
     tx.execute("jobs/leases/revoke", name=name)
-
-
-def read_deadline(tx: Reader, name: str) -> Instant | None:
-    row = tx.fetch_one("jobs/leases/read_deadline", name=name)
-    return row.deadline if row else None
-
-
-def set_deadline(tx: Transaction, name: str, deadline: Instant) -> None:
-    """Save a deadline under a name that has no holder."""
-    tx.execute("jobs/leases/set_deadline", name=name, deadline=deadline)
 
 
 def _build_lost_error(lease: Lease) -> Lost:

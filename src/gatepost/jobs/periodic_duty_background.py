@@ -23,7 +23,7 @@ import structlog
 from gatepost.core.backoff import Backoff, apply_jitter
 from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Signal, TransportMessage
-from gatepost.core.times import SECOND
+from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease
@@ -116,13 +116,20 @@ class Duty:
         if self._store is None:
             return True
         length = int(max(10.0, 3 * self._interval) * SECOND)
-        self._lease = await self._store.run(leases.take, f"duty:{self.name}", self._holder, length)
+        self._lease = await take_lease(self._store, f"duty:{self.name}", self._holder, length)
         return self._lease is not None
 
     def _record_failure(self, reason: str, *, is_expected: bool) -> float:
         self._failures += 1
         (log.warning if is_expected else log.error)("round failed", duty=self.name, reason=reason, times=self._failures)
         return self._backoff.delay(self._failures, _RANDOM.random())
+
+
+async def take_lease(store: Store, name: str, holder: str, length: Duration) -> Lease | None:
+    """Take or renew a lease; write nothing while another holder has it."""
+    if await store.read(leases.is_held_by_another, name, holder, length):
+        return None
+    return await store.run(leases.take, name, holder, length)
 
 
 @asynccontextmanager

@@ -11,71 +11,104 @@ A missing field has a default. A field of the wrong type, or a value that no inb
 are ignored, and so is `ts`: the time of a message is its consensus time. Priorities are 1 to 5 on a ledger.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from gatepost.core import address, json_limits as strict
 from gatepost.core.address import AllAgentsAddress
 from gatepost.core.json_limits import Json
-from gatepost.core.json_node import JsonFields, JsonNode
-from gatepost.core.text import check_text, parse_field
-from gatepost.errors import Invalid
+from gatepost.core.text import parse_field
+from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import MAX_REF_LENGTH, Priority
 from gatepost.ledger.hcs.hcs10_operations import MAX_SIZE, parse_document
 from gatepost.mail import sent_mail as mail_rules, work_item as work_rules
-from gatepost.mail.sent_mail import DEFAULT_TYPE, MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET, MailData
+from gatepost.mail.sent_mail import (
+    DEFAULT_TYPE,
+    MAX_SUBJECT_LENGTH,
+    MAX_TYPE_LENGTH,
+    PRIORITY_OFFSET,
+    LedgerPriority,
+    MailData,
+)
 from gatepost.mail.work_item import MAX_ADDRESSES, MAX_REASON_LENGTH, EventData, NoteData, WorkType
+from gatepost.operations import validation
 
 #: bytes of mail, with its content from a file
 MAX_MAIL_SIZE: Final = 1024 * 1024
 
-_MAIL_FIELDS: Final = frozenset(
-    {"uid", "message_type", "subject", "payload", "context", "ref_id", "ref_type", "priority", "sha384"}
-)
-_MAX_UID_LENGTH: Final = 128
-#: bytes of a character, at most
-_CHARACTER: Final = 4
-_SHA384: Final = re.compile(r"[0-9a-f]{96}")
 _NOTE: Final = "note"
+_NORMAL: Final = Priority.NORMAL + PRIORITY_OFFSET
+
+_Uid = Annotated[str, Meta(max_length=128)]
+_Type = Annotated[str, Meta(max_length=MAX_TYPE_LENGTH)]
+_RefPart = Annotated[str, Meta(max_length=MAX_REF_LENGTH)]
 
 
 class PostedMailData(MailData, frozen=True, kw_only=True):
     """Mail as it was read; of one that was too long, only its id and its hash."""
 
-    #: in hexadecimal digits
-    sha384: str | None = None
+    uid: _Uid | None = None
+    message_type: _Type = DEFAULT_TYPE
+    subject: Annotated[str, Meta(max_length=MAX_SUBJECT_LENGTH)] | None = None
+    payload: dict[str, Json] = field(default_factory=dict)
+    context: Json = None
+    ref_id: _RefPart | None = None
+    ref_type: _RefPart | None = None
+    ledger_priority: LedgerPriority = field(default=_NORMAL, name="priority")
+    sha384: (
+        Annotated[
+            str,
+            Meta(pattern=r"\A[0-9a-f]{96}\Z", title="a hash of 96 hexadecimal digits", description="use SHA-384"),
+        ]
+        | None
+    ) = None
+
+
+class _WorkPost(Struct, frozen=True, kw_only=True):
+    type: _Type = ""
+    from_agent: Annotated[str, Meta(max_length=address.MAX_ALIAS_LENGTH)]
+    uid: _Uid | None = None
+
+
+class _NotePost(_WorkPost, frozen=True, kw_only=True):
+    note: Annotated[str, Meta(max_length=MAX_SIZE)]
+    notify: Annotated[tuple[str, ...], Meta(max_length=MAX_ADDRESSES)] = ()
+    ledger_priority: LedgerPriority = field(default=_NORMAL, name="priority")
+
+
+class _EventPost(_WorkPost, frozen=True, kw_only=True):
+    reason: Annotated[str, Meta(max_length=MAX_REASON_LENGTH)] = ""
 
 
 def parse_work_post(content: bytes) -> NoteData | EventData:
     """Return what a message on the topic of a work item says."""
-    document = parse_document(content)
-    fields = JsonFields(JsonNode(document), document)
-    head, dot, event = _read_text(fields, "type", MAX_TYPE_LENGTH).partition(".")
+    document = _drop_empty(parse_document(content))
+    text = document.get("type")
+    head, dot, event = text.partition(".") if isinstance(text, str) else ("", "", "")
     if not dot or head not in tuple(WorkType):
-        fields["type"].reject_value("is not a note or an event of a work item", hint="such as task.note, task.blocked")
-    item_type = WorkType(head)
-    author = parse_field("from_agent", _read_text(fields, "from_agent", address.MAX_ALIAS_LENGTH), _check_author)
-    uid = _read_text(fields, "uid", _MAX_UID_LENGTH) or None
-    if event != _NOTE:
-        event = parse_field("type", event, lambda text: work_rules.parse_event(item_type, text))
-        return EventData(
-            type=f"{item_type}.{event}",
-            from_agent=author,
-            reason=_read_text(fields, "reason", MAX_REASON_LENGTH),
-            uid=uid,
+        raise Invalid(
+            f"type: {quote_value(text, show_items=False)} is not a note or an event of a work item",
+            hint="such as task.note, task.blocked",
         )
-    text = _read_text(fields, "note", MAX_SIZE)
-    if not text.strip():
-        fields["note"].reject("it is empty")
-    targets = fields["notify"].items(MAX_ADDRESSES)
+    if event != _NOTE:
+        parse_field("type", event, lambda text: work_rules.parse_event(WorkType(head), text))
+        post = validation.convert(_EventPost, document)
+        author = parse_field("from_agent", post.from_agent, address.check_entity_address)
+        return EventData(type=post.type, from_agent=author, reason=post.reason, uid=post.uid)
+    note = validation.convert(_NotePost, document)
+    if not note.note.strip():
+        raise Invalid("note: it is empty")
+    targets = [parse_field(f"notify[{number}]", text, _parse_target) for number, text in enumerate(note.notify)]
     return NoteData(
-        type=f"{item_type}.{_NOTE}",
-        from_agent=author,
-        note=text,
-        notify=tuple(dict.fromkeys(_read_address(node) for node in targets)),
-        uid=uid,
-        ledger_priority=_read_priority(fields["priority"]),
+        type=note.type,
+        from_agent=parse_field("from_agent", note.from_agent, address.check_entity_address),
+        note=note.note,
+        notify=tuple(dict.fromkeys(targets)),
+        uid=note.uid,
+        ledger_priority=note.ledger_priority,
     )
 
 
@@ -85,29 +118,19 @@ def parse_mail_data(data: str | Mapping[str, Json]) -> PostedMailData:
     the fields of mail is its payload.
     """
     document = _parse_object(data) if isinstance(data, str) else dict(data)
-    if document is None or not document.keys() & _MAIL_FIELDS:
+    if document is None or not document.keys() & set(PostedMailData.__struct_encode_fields__):
         document = {"payload": data if document is None else document}
     strict.encode_json(document, "mail", MAX_MAIL_SIZE)
-    fields = JsonFields(JsonNode(document), document)
-    payload = fields["payload"].value
-    if not isinstance(payload, str | dict | None):
-        fields["payload"].reject_value("is not an object or a text")
-    ref_type, ref_id = (_read_text(fields, name, MAX_REF_LENGTH) for name in ("ref_type", "ref_id"))
-    sha384 = _read_text(fields, "sha384", 96)
-    if sha384 and not _SHA384.fullmatch(sha384):
-        fields["sha384"].reject_value("is not a hash of 96 hexadecimal digits")
-    message_type = _read_text(fields, "message_type", MAX_TYPE_LENGTH)
-    return PostedMailData(
-        uid=_read_text(fields, "uid", _MAX_UID_LENGTH) or None,
-        message_type=parse_field("message_type", message_type or DEFAULT_TYPE, mail_rules.check_type),
-        subject=_read_text(fields, "subject", MAX_SUBJECT_LENGTH) or None,
-        payload=mail_rules.build_payload(None, payload),
-        context=fields["context"].value,
-        ref_id=ref_id if ref_type and ref_id else None,
-        ref_type=ref_type if ref_type and ref_id else None,
-        ledger_priority=_read_priority(fields["priority"]),
-        sha384=sha384 or None,
-    )
+    if isinstance(document.get("payload"), str):
+        document["payload"] = mail_rules.build_payload(None, document["payload"])
+    mail = validation.convert(PostedMailData, _drop_empty(document), limit=MAX_MAIL_SIZE)
+    parse_field("message_type", mail.message_type, mail_rules.check_type)
+    return mail if mail.ref_id and mail.ref_type else replace(mail, ref_id=None, ref_type=None)
+
+
+def _drop_empty(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document without empty texts: they are the same as missing fields."""
+    return {name: value for name, value in document.items() if value != ""}
 
 
 def _parse_object(text: str) -> dict[str, Any] | None:
@@ -121,25 +144,8 @@ def _parse_object(text: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _read_text(fields: JsonFields, name: str, limit: int) -> str:
-    """Return a text of at most `limit` characters; an empty one if it is missing."""
-    return parse_field(name, fields[name].text(limit * _CHARACTER), lambda text: check_text("value", text, limit))
-
-
-def _check_author(text: str) -> str:
-    if not text:
-        raise Invalid("it is missing", hint="name the agent that posts")
-    return address.check_entity_address(text)
-
-
-def _read_address(node: JsonNode) -> str:
-    target = parse_field(node.path, node.text(address.MAX_LENGTH * _CHARACTER), address.parse)
+def _parse_target(text: str) -> str:
+    target = address.parse(text)
     if isinstance(target, AllAgentsAddress):
-        node.reject("a note cannot notify every agent", hint="name them, or a team")
+        raise Invalid("a note cannot notify every agent", hint="name them, or a team")
     return str(target)
-
-
-def _read_priority(node: JsonNode) -> int:
-    """Return a priority, 1 to 5; 3 if it is missing."""
-    normal = Priority.NORMAL + PRIORITY_OFFSET
-    return normal if node.is_absent else node.whole(PRIORITY_OFFSET, len(Priority) + PRIORITY_OFFSET - 1)

@@ -17,7 +17,7 @@ How to copy is found from the annotations once, when the first view of a class i
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
-from types import NoneType, UnionType
+from types import NoneType, UnionType, new_class
 from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -146,3 +146,27 @@ Actor = Annotated[str | None, describe("entity to act as; default: the caller")]
 
 #: a value, null for the default, or nothing
 Setting: TypeAlias = T | UnsetType | None
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+def derive_settings(base: type[M], declaration: type[msgspec.Struct]) -> type[M]:
+    """Return a request with the fields of a declaration: each may be null, for its default, or be left out."""
+    kinds = {field.name: field.type | UnsetType | None for field in msgspec.structs.fields(declaration)}
+    return _derive(base, declaration, kinds, dict.fromkeys(kinds, UNSET))
+
+
+def derive_view(base: type[M], declaration: type[msgspec.Struct], source: str) -> type[M]:
+    """Return a view with the fields of a declaration, copied from the attribute `source` of the record."""
+    fields = msgspec.structs.fields(declaration)
+    return _derive(
+        base, declaration, {field.name: Annotated[field.type, Source(f"{source}.{field.name}")] for field in fields}, {}
+    )
+
+
+def _derive(
+    base: type[M], declaration: type[msgspec.Struct], kinds: dict[str, Any], defaults: Mapping[str, Any]
+) -> type[M]:
+    namespace = {"__annotations__": kinds, "__module__": declaration.__module__, **defaults}
+    derived: type[M] = new_class(declaration.__name__, (base,), {"kw_only": True}, lambda body: body.update(namespace))
+    return derived

@@ -152,6 +152,10 @@ class RequestPart(_Model, forbid_unknown_fields=True):
     """An object within a request."""
 
 
+class FieldSet(_Model, rename=None):
+    """Fields that are declared once: a record has them, and requests and views are derived from it (`fields.py`)."""
+
+
 class Repetition(StrEnum):
     """What a repeat of the same request does."""
 
@@ -189,7 +193,10 @@ class BatchHandler:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is done before the transaction of a handler."""
+    """
+    What is done before the transaction of a handler. Its error is raised in the place of the handler: a repeat with the
+    same key gets the first answer, whatever has changed since.
+    """
 
     #: (transaction, request, caller) -> what `build` needs of the store
     read: Callable[[Any, Any, Caller], Any]
@@ -216,6 +223,8 @@ class Operation:
     lane: str = ""
     example: Mapping[str, Any] | None = None
     needs_gateway: bool = False
+    #: True if it reads by doing what it is about, in a transaction that is rolled back
+    is_dry_run: bool = False
     max_body: int = MAX_BODY
     #: True if a request without a body is refused, even if none of its fields is required
     requires_body: bool = False

@@ -5,22 +5,38 @@ msgspec decides whether a value fits its type. Only when it refuses does this mo
 first thing that is wrong, and words it the same way for every door. A value is quoted unless it may be a secret. A
 caller may give labels for the fields, so that the command line says `--limit` where HTTP says `limit`; `relabel` puts
 them into an error that a verb has raised, here or in a gateway.
+
+Documents that are part of a request, or come from elsewhere (configurations, templates, tables of a settings file), are
+Structs too, and are read by `convert`. In their types, a title and a description say what a text must be, and the fix:
+
+    Annotated[str, Meta(pattern=..., title="the name of a tool", description="use up to 64 letters")]
+    tools[1].name: 'no spaces' is not the name of a tool (hint: use up to 64 letters)
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
 from msgspec import inspect
 
+from gatepost.core import json_limits
+from gatepost.core.text import find_unstorable
 from gatepost.errors import GatepostError, Invalid, quote_value
+
+T = TypeVar("T")
 
 _SECRET_WORDS: Final = ("secret", "key", "token", "password", "headers", "env")
 _HIDDEN: Final = "what was sent"
 _MAX_PATH_LENGTH: Final = 100
 _MAX_INTEGER: Final = 2**64
+#: larger limits mean that any number will do
+_MAX_TOLD: Final = 10**12
+#: bytes of a document
+MAX_DOCUMENT: Final = 512 * 1024
 _TYPE_NAMES: Final[Mapping[type, str]] = {
     inspect.StrType: "text",
     inspect.IntType: "a whole number",
@@ -34,13 +50,18 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
 #: the field that a message begins with, or one in backticks
 _FIELD: Final = re.compile(r"\A([a-z][A-Za-z]*)(?=[.:\[])|`([a-z][A-Za-z]*)`")
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
-_NO_VALUE: Final = object()
+#: the label of the whole value
+WHOLE: Final = ""
+_MISSING: Final = object()
+_UNKNOWN: Final = object()
+_get_type_info: Final[Callable[[Any], inspect.Type]] = cache(inspect.type_info)
 
-Path = tuple[str, ...]
+#: the names of fields, and the numbers of items
+Path = tuple[str | int, ...]
 
 
 class _Fault(NamedTuple):
-    """The field at the end of a path is wrong: its value, or without one the field itself."""
+    """The field at the end of a path is wrong: its value, or the field itself, which is `_MISSING` or `_UNKNOWN`."""
 
     path: Path
     value: Any
@@ -49,7 +70,11 @@ class _Fault(NamedTuple):
 
     def build_error(self, labels: Mapping[str, str]) -> Invalid:
         label = _join(self.path, labels)
-        if self.value is _NO_VALUE:
+        if self.value is _UNKNOWN:
+            *parents, name = self.path
+            parent = _join(tuple(parents), labels) if parents else labels.get(WHOLE, "it")
+            return Invalid(f"{quote_value(name, _MAX_PATH_LENGTH)} {self.what} {parent}", hint=self.hint)
+        if self.value is _MISSING:
             return Invalid(f"{label!r} {self.what}", hint=self.hint)
         return Invalid(f"{label}: {_quote(self.value, self.path)} {self.what}", hint=self.hint)
 
@@ -62,6 +87,42 @@ def explain(kind: Any, value: Any, path: Path = (), *, labels: Mapping[str, str]
     return Invalid(f"{_join(path, labels)}: a number in it is out of range", hint="send it as text")
 
 
+def convert(
+    kind: type[T], document: Any, path: Path = (), *, labels: Mapping[str, str] = NO_LABELS, limit: int = MAX_DOCUMENT
+) -> T:
+    """
+    Return a document as a value of a type; raise Invalid with the first thing that is wrong. A field that is null is
+    the same as a missing one. It has at most `limit` bytes as JSON, and nothing that a database could not store.
+    """
+    info = _get_type_info(kind)
+    document = _omit_nulls(info, document)
+    try:
+        json_limits.encode_json(document, _join(path, labels).removeprefix("the "), limit)
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError:
+        raise explain(kind, document, path, labels=labels) from None
+    except Invalid as error:
+        fault = next(_find_faults(info, document, path), None)
+        raise fault.build_error(labels) if fault else error from None
+
+
+def _omit_nulls(kind: inspect.Type, value: Any) -> Any:
+    """Return a value without the fields of its Structs that are null."""
+    match kind:
+        case inspect.Metadata():
+            return _omit_nulls(kind.type, value)
+        case inspect.UnionType():
+            for inner in kind.types:
+                value = _omit_nulls(inner, value)
+        case inspect.StructType() if isinstance(value, dict):
+            kinds = {field.encode_name: field.type for field in kind.fields}
+            given = {name: inner for name, inner in value.items() if inner is not None or name not in kinds}
+            return {name: _omit_nulls(kinds[name], inner) if name in kinds else inner for name, inner in given.items()}
+        case inspect.ListType() | inspect.VarTupleType() if isinstance(value, list | tuple):
+            return [_omit_nulls(kind.item_type, inner) for inner in value]
+    return value
+
+
 def relabel(error: GatepostError, labels: Mapping[str, str], hint_labels: Mapping[str, str]) -> None:
     """Replace the names of fields in an error by their labels: at its beginning, and wherever they are in backticks."""
     error.message = _FIELD.sub(lambda match: labels.get(match[1] or match[2], match[0]), error.message)
@@ -72,9 +133,16 @@ def relabel(error: GatepostError, labels: Mapping[str, str], hint_labels: Mappin
 def _find_faults(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]:
     match kind:
         case inspect.Metadata():
-            yield from _find_faults(kind.type, value, path)
+            schema = kind.extra_json_schema or {}
+            for fault in _find_faults(kind.type, value, path):
+                is_named = "title" in schema and isinstance(fault.value, str)
+                yield (
+                    fault._replace(what=f"is not {schema['title']}", hint=schema["description"]) if is_named else fault
+                )
         case inspect.UnionType():
             yield from _find_faults_of_union(kind, value, path)
+        case inspect.StructType() | inspect.NamedTupleType() if isinstance(value, kind.cls):
+            pass  # it was read before
         case inspect.StructType() | inspect.DictType() if not isinstance(value, dict):
             yield _Fault(path, value, "is not an object")
         case inspect.StructType():
@@ -110,12 +178,13 @@ def _find_faults_of_fields(kind: inspect.StructType, value: Mapping[str, Any], p
     if kind.forbid_unknown_fields:
         for name in value:
             if name not in names:
-                yield _Fault((*path, name), _NO_VALUE, "is not a field of it", suggest(name, names))
+                hint = suggest(name, names) or (f"it may have {', '.join(names)}" if names else "leave it out")
+                yield _Fault((*path, name), _UNKNOWN, "is not a field of", hint)
     for field in kind.fields:
         if field.encode_name in value:
             yield from _find_faults(field.type, value[field.encode_name], (*path, field.encode_name))
         elif field.required:
-            yield _Fault((*path, field.encode_name), _NO_VALUE, "is missing")
+            yield _Fault((*path, field.encode_name), _MISSING, "is missing")
 
 
 def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: Any, path: Path) -> Iterator[_Fault]:
@@ -124,7 +193,7 @@ def _find_faults_of_list(kind: inspect.ListType | inspect.VarTupleType, value: A
         return
     yield from _check_length(kind, value, path, "has fewer than {} member{s}", "has more than {} member{s}")
     for number, inner in enumerate(value):
-        yield from _find_faults(kind.item_type, inner, (*path, str(number)))
+        yield from _find_faults(kind.item_type, inner, (*path, number))
 
 
 def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterator[_Fault]:
@@ -133,21 +202,32 @@ def _find_faults_of_scalar(kind: inspect.Type, value: Any, path: Path) -> Iterat
             yield from _check_length(
                 kind, value, path, "is shorter than {} character{s}", "is longer than {} character{s}"
             )
-        case inspect.IntType(), int() if not isinstance(value, bool):
-            if kind.ge is not None and value < kind.ge:
-                yield _Fault(path, value, f"is less than {kind.ge}")
-            elif kind.le is not None and value > kind.le:
-                yield _Fault(path, value, f"is more than {kind.le}")
-            elif abs(value) >= _MAX_INTEGER:
+            if kind.pattern is not None and not re.search(kind.pattern, value):
+                yield _Fault(path, value, f"does not match {kind.pattern}")
+            if reason := find_unstorable(value):
+                yield _Fault(path, value, reason)
+        case (inspect.IntType(), int()) | (inspect.FloatType(), int() | float()) if not isinstance(value, bool):
+            yield from _check_range(kind, value, path)
+            if isinstance(kind, inspect.IntType) and abs(value) >= _MAX_INTEGER:
                 yield _Fault(path, value, "is too large a number")
-        case (inspect.FloatType(), int() | float()) if not isinstance(value, bool):
-            pass
         case (
             (inspect.BoolType(), bool()) | (inspect.NoneType(), None) | (inspect.AnyType(), _) | (inspect.RawType(), _)
         ):
             pass
         case _:
-            yield _Fault(path, value, f"is not {_name_type(kind)}")
+            yield _Fault(path, value, f"is not {_name_type(kind)}", _describe_range(kind))
+
+
+def _check_range(kind: Any, value: float, path: Path) -> Iterator[_Fault]:
+    for bound, sign, word in ((kind.ge, -1, "less"), (kind.le, 1, "more")):
+        if bound is not None and (value - bound) * sign > 0:
+            yield _Fault(path, value, f"is {word} than {bound}", _describe_range(kind))
+
+
+def _describe_range(kind: Any) -> str | None:
+    minimum, maximum = getattr(kind, "ge", None), getattr(kind, "le", None)
+    is_known = minimum is not None and maximum is not None and maximum <= _MAX_TOLD
+    return f"use {minimum} to {maximum}" if is_known else None
 
 
 def _check_length(kind: Any, value: Sequence[Any], path: Path, too_short: str, too_long: str) -> Iterator[_Fault]:
@@ -172,17 +252,21 @@ def _list_words(kind: inspect.EnumType | inspect.LiteralType) -> list[Any]:
 
 def _join(path: Path, labels: Mapping[str, str]) -> str:
     if not path:
-        return "the body"
-    return ".".join((labels.get(path[0], path[0]), *path[1:]))[:_MAX_PATH_LENGTH]
+        return labels.get(WHOLE, "the body")
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[1:])
+    return f"{labels.get(str(path[0]), path[0])}{''.join(steps)}"[:_MAX_PATH_LENGTH]
 
 
-def suggest(word: Any, names: Sequence[str]) -> str | None:
+def suggest(word: Any, names: Iterable[Any]) -> str | None:
     """Return a hint with the name that is spelt most alike, if there is one."""
-    close = get_close_matches(word, names, 1) if isinstance(word, str) and len(word) <= _MAX_PATH_LENGTH else []
+    if not isinstance(word, str) or len(word) > _MAX_PATH_LENGTH:
+        return None
+    close = get_close_matches(word, [name for name in names if isinstance(name, str)], 1)
     return f"did you mean {close[0]!r}?" if close else None
 
 
 def _quote(value: Any, path: Path) -> str:
-    if any(word in part.lower() for part in path for word in _SECRET_WORDS):
+    names = [str(part).lower().replace("tokens", "") for part in path]  # tokens are counted
+    if any(word in name for name in names for word in _SECRET_WORDS):
         return _HIDDEN
     return quote_value(value, show_items=False)

@@ -66,7 +66,7 @@ class ConfiguringRequest(Request[R], kw_only=True):
         ),
     ] = UNSET
     description: Setting[Annotated[str, describe("purpose of the agent, added to its prompt")]] = UNSET
-    instructions: Setting[Annotated[str, describe("instructions for the model, up to 64 KiB")]] = UNSET
+    instructions: Setting[Annotated[str, describe("instructions for the model, up to 65,536 characters")]] = UNSET
     tools: Setting[Annotated[list[Any], Meta(max_length=128, description="tools that only this agent has")]] = UNSET
     mcp: Setting[Annotated[Object, describe("MCP servers whose tools it uses: {servers: [...]}")]] = UNSET
     mind: Setting[Annotated[Object, describe("limits of its mind: {maxTokens, minRecentCycles}")]] = UNSET
@@ -114,7 +114,7 @@ class ToolServerView(RecordView[records.ToolServer]):
     env: Secrets
 
 
-class McpView(RecordView[records.AgentConfig]):
+class McpView(RecordView[records.ToolServers]):
     servers: list[ToolServerView]
 
 
@@ -148,7 +148,7 @@ class ConfigView(RecordView[records.AgentConfig]):
     description: str
     instructions: str
     tools: list[ToolView]
-    mcp: Annotated[McpView, Source(lambda config: config)]
+    mcp: McpView
     mind: MindRulesView
     loop: LoopRulesView
     budget: BudgetView | None

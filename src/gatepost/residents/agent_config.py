@@ -1,6 +1,6 @@
 """
-The configuration of a resident: its model, its instructions, its tools, and the limits of one cycle. The names of
-fields in JSON are in `residents/agent_config_json.py`, or here if a record is written as it is.
+The configuration of a resident: its model, its instructions, its tools, and the limits of one cycle. It is read from
+JSON by these types; `residents/agent_config_json.py` expands short forms before, and then checks what types cannot say.
 
 An agent with a configuration is a resident: Gatepost runs its think cycle. An agent without one is a guest, and reads
 its inbox itself.
@@ -8,9 +8,9 @@ its inbox itself.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from gatepost.core.json_limits import Json
 from gatepost.core.times import DAY, HOUR, SECOND, Duration, Instant
@@ -24,17 +24,41 @@ USER_AGENT: Final = "user-agent"
 #: the models whose agents have no mind: no cycle of theirs is remembered
 _MINDLESS: Final = (CODE, USER_AGENT)
 
+_KIB: Final = 1024
+_NAME_PATTERN: Final = r"\A[a-zA-Z0-9_-]{1,64}\Z"
+_NAME_HINT: Final = "use up to 64 letters, digits, dashes and underscores"
+_Text = Annotated[str, Meta(max_length=4 * _KIB)]
+_Secrets = Annotated[Mapping[str, str], Meta(max_length=50)]
+_MAX_TOKENS: Final = 10_000_000
+_Spending = Annotated[int, Meta(ge=1, le=10**12)]
+#: the number of a step in a cycle
+_Step = Annotated[int, Meta(ge=1, le=200)]
 
-class ModelChoice(Struct, frozen=True, kw_only=True):
+
+class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a configuration."""
+
+
+class ModelChoice(_Part, frozen=True, kw_only=True, rename="camel"):
     #: `anthropic:NAME`, `openai:NAME`, `ollama:NAME`, `demo`, `user-agent`, or `code` for a Python function
     name: str = DEMO
     #: of an OpenAI-compatible server
     base_url: str | None = None
     #: the environment variable that holds its key, if it is not the usual one of the provider
-    key_env: str | None = None
-    temperature: float | None = None
+    key_env: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,99}\Z",
+                title="the name of an environment variable",
+                description="the key itself stays there",
+            ),
+        ]
+        | None
+    ) = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     #: tokens of one answer
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=_MAX_TOKENS)] | None = None
     #: another model, used after this one has failed several times in a row
     fallback: str | None = None
 
@@ -52,12 +76,12 @@ class Execution(StrEnum):
     INTERNAL = "internal"
 
 
-class ToolRequest(Struct, frozen=True, kw_only=True):
+class ToolRequest(_Part, frozen=True, kw_only=True):
     """The HTTP request of a tool. `{name}` in the URL, the headers and the body stands for an argument."""
 
     url: str
-    method: str = "POST"
-    headers: Mapping[str, str] = {}
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    headers: _Secrets = {}
     #: None to send the arguments themselves
     body: Json = None
 
@@ -71,9 +95,9 @@ _TOOL_NAMES: Final = {
 }
 
 
-class Tool(Struct, frozen=True, kw_only=True, rename=_TOOL_NAMES):
-    name: str
-    description: str = ""
+class Tool(_Part, frozen=True, kw_only=True, rename=_TOOL_NAMES):
+    name: Annotated[str, Meta(pattern=_NAME_PATTERN, title="the name of a tool", description=_NAME_HINT)]
+    description: _Text = ""
     #: JSON Schema of the arguments
     schema: Json = field(default_factory=lambda: {"type": "object", "properties": {}})
     execution: Execution = Execution.EXTERNAL
@@ -85,40 +109,44 @@ class Tool(Struct, frozen=True, kw_only=True, rename=_TOOL_NAMES):
     request: ToolRequest | None = None
 
 
-class ToolServer(Struct, frozen=True, kw_only=True):
+class ToolServer(_Part, frozen=True, kw_only=True):
     """An MCP server whose tools the agent may use: at a URL, or a command to run."""
 
-    name: str
+    name: Annotated[str, Meta(pattern=_NAME_PATTERN, title="the name of a server", description=_NAME_HINT)]
     url: str | None = None
-    headers: Mapping[str, str] = {}
-    command: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
+    headers: _Secrets = {}
+    command: Annotated[tuple[_Text, ...], Meta(max_length=100)] = ()
+    env: _Secrets = {}
 
 
-class MindRules(Struct, frozen=True, kw_only=True, rename="camel"):
+class ToolServers(_Part, frozen=True, kw_only=True):
+    servers: Annotated[tuple[ToolServer, ...], Meta(max_length=16)] = ()
+
+
+class MindRules(_Part, frozen=True, kw_only=True, rename="camel"):
     #: above this number of tokens, old cycles are replaced by their summaries
-    max_tokens: int = 100_000
+    max_tokens: Annotated[int, Meta(ge=1_000, le=_MAX_TOKENS)] = 100_000
     #: the number of latest cycles that stay whole, if they fit
-    min_recent_cycles: int = 10
+    min_recent_cycles: Annotated[int, Meta(ge=1, le=1_000)] = 10
 
 
-class Phase(Struct, frozen=True, kw_only=True):
+class Phase(_Part, frozen=True, kw_only=True):
     """From this step on, the model may use these tools only."""
 
-    step: int
-    tools: tuple[str, ...]
+    step: _Step
+    tools: Annotated[tuple[str, ...], Meta(max_length=200)] = ()
 
 
-class LoopRules(Struct, frozen=True, kw_only=True, rename="camel"):
-    max_steps: int = 20
+class LoopRules(_Part, frozen=True, kw_only=True, rename="camel"):
+    max_steps: _Step = 20
     #: tool calls in one reply
-    max_calls: int = 32
+    max_calls: Annotated[int, Meta(ge=1, le=1_000)] = 32
     #: tokens that a cycle may add to the mind it began with
-    max_tokens: int = 50_000
-    phases: tuple[Phase, ...] = ()
+    max_tokens: Annotated[int, Meta(ge=100, le=_MAX_TOKENS)] = 50_000
+    phases: Annotated[tuple[Phase, ...], Meta(max_length=20)] = ()
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class Budget(_Part, frozen=True, kw_only=True):
     """
     A budget: what a resident may spend in an hour or a day (UTC).
 
@@ -127,8 +155,8 @@ class Budget(Struct, frozen=True, kw_only=True):
     request, and a request is never interrupted, so a budget is exceeded by one request at most.
     """
 
-    tokens: int | None = None
-    cycles: int | None = None
+    tokens: _Spending | None = None
+    cycles: _Spending | None = None
     per: Literal["hour", "day"] = "day"
 
     def find_period(self, now: Instant) -> tuple[Instant, Instant]:
@@ -155,12 +183,12 @@ class Spending(Struct, frozen=True, kw_only=True):
     cycles: int
 
 
-class AgentConfig(Struct, frozen=True, kw_only=True):
+class AgentConfig(_Part, frozen=True, kw_only=True):
     model: ModelChoice = ModelChoice()
-    description: str = ""
-    instructions: str = ""
-    tools: tuple[Tool, ...] = ()
-    servers: tuple[ToolServer, ...] = ()
+    description: _Text = ""
+    instructions: Annotated[str, Meta(max_length=64 * _KIB)] = ""
+    tools: Annotated[tuple[Tool, ...], Meta(max_length=128)] = ()
+    mcp: ToolServers = ToolServers()
     mind: MindRules = MindRules()
     loop: LoopRules = LoopRules()
     #: None for no limit

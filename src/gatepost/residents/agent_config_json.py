@@ -1,28 +1,29 @@
 """
 The configuration of a resident as a JSON document: parsed, written for people and programs, and stored.
 
-A document is accepted as a whole or not at all. The values of headers and environment variables are secrets. They are
-shown masked (`Bearer ***`), and a mask that is sent back stands for the stored secret, but only if the server is still
-the same: somebody who may change a URL without knowing the secret could otherwise have it sent to themselves.
+A document is accepted as a whole or not at all. The types of its fields are in `residents/agent_config.py`; short forms
+are written out before they are applied. The values of headers and environment variables are secrets. They are shown
+masked (`Bearer ***`), and a mask that is sent back stands for the stored secret, but only if the server is still the
+same: somebody who may change a URL without knowing the secret could otherwise have it sent to themselves.
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels.routing.rule import ROUTING
+from gatepost.core import json_limits
 from gatepost.core.json_limits import Json
-from gatepost.core.json_node import JsonNode
 from gatepost.core.text import parse_field
-from gatepost.core.times import HOUR, format_duration
-from gatepost.errors import quote_value
+from gatepost.core.times import HOUR, Duration, format_duration, parse_duration
+from gatepost.errors import Invalid, quote_value
+from gatepost.operations import validation
 from gatepost.operations.operation_tool import load_tools
 from gatepost.operations.tool import Door
 from gatepost.residents import agent_config as records
@@ -37,26 +38,14 @@ CYCLE_TOOLS: Final = (
 #: skills that a configuration may name
 SKILLS: Final = (ROUTING,)
 #: the fields of a configuration
-FIELDS: Final = (
-    *("model", "description", "instructions", "tools", "mcp"),
-    *("mind", "loop", "budget", "skills", "capabilities"),
-)
+FIELDS: Final = records.AgentConfig.__struct_encode_fields__
 
 MAX_MODEL_LENGTH: Final = 300
 _MASK: Final = "***"
-_KIB: Final = 1024
-_MAX_INSTRUCTIONS_BYTES: Final = 64 * _KIB
-_MAX_SCHEMA_BYTES: Final = 64 * _KIB
-_MAX_DOCUMENT_BYTES: Final = 512 * _KIB
-_MAX_URL_BYTES: Final = 2 * _KIB
-_MAX_TOOLS: Final = 128
-_MAX_SERVERS: Final = 16
-_MAX_SECRETS: Final = 50
-_MAX_TOKENS: Final = 10_000_000
-_MAX_BUDGET: Final = 10**12
-_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_MAX_JSON_BYTES: Final = 64 * 1024
+_MAX_SECRET_LENGTH: Final = 8 * 1024
+_MAX_URL_LENGTH: Final = 2 * 1024
 
-_TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _PROVIDERS: Final = ("openai", "anthropic", "ollama")
 #: models that have no other name
 _PLAIN_MODELS: Final = (records.DEMO, records.CODE, records.USER_AGENT)
@@ -93,33 +82,33 @@ def parse(
     Return the configuration of a document; raise Invalid with the first thing that is wrong. A masked secret becomes
     the stored one. If none is stored it is an error, unless the whole document is masked (`is_masked`).
     """
-    JsonNode(document).json(_MAX_DOCUMENT_BYTES)
-    fields = JsonNode(document).fields(*FIELDS)
-    secrets = _StoredSecrets(stored_config or records.AgentConfig(), is_masked=is_masked)
-    tools = tuple(_parse_tool(node, secrets) for node in fields["tools"].items(_MAX_TOOLS))
-    _check_unique(fields["tools"], (tool.name for tool in tools))
-    server_list = fields["mcp"].fields("servers")["servers"]
-    servers = tuple(_parse_server(node, secrets) for node in server_list.items(_MAX_SERVERS))
-    _check_unique(server_list, (server.name for server in servers))
-    return records.AgentConfig(
-        model=_parse_model(fields["model"]),
-        description=fields["description"].text(4 * _KIB),
-        instructions=fields["instructions"].text(_MAX_INSTRUCTIONS_BYTES),
-        tools=tools,
-        servers=servers,
-        mind=_parse_mind(fields["mind"]),
-        loop=_parse_loop(fields["loop"], None if servers else {tool.name for tool in tools}),
-        budget=None if fields["budget"].is_absent else _parse_budget(fields["budget"]),
-        skills=_parse_skills(fields["skills"]),
-        capabilities=_parse_capabilities(fields["capabilities"]),
-    )
+    document = _expand(document) if isinstance(document, dict) else {} if document is None else document
+    config = validation.convert(records.AgentConfig, document, labels={validation.WHOLE: "the configuration"})
+    for number, tool in enumerate(config.tools):
+        _check_tool(f"tools[{number}]", tool)
+    for number, server in enumerate(config.mcp.servers):
+        _check_server(f"mcp.servers[{number}]", server)
+    _check_unique("tools", (tool.name for tool in config.tools))
+    _check_unique("mcp.servers", (server.name for server in config.mcp.servers))
+    _check_phases(config)
+    parse_field("model.baseUrl", config.model.base_url, _check_url)
+    parse_field("model.fallback", config.model.fallback, _check_model_name)
+    if config.budget is not None and config.budget.tokens is None and config.budget.cycles is None:
+        raise Invalid(
+            "budget: a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}'
+        )
+    for number, skill in enumerate(config.skills):
+        if skill not in SKILLS:
+            raise Invalid(f"skills[{number}]: {quote_value(skill)} is not one of {', '.join(SKILLS)}")
+    config = replace(config, skills=tuple(dict.fromkeys(config.skills)))
+    return _restore_secrets(config, stored_config or records.AgentConfig(), is_masked=is_masked)
 
 
 def parse_new(document: dict[str, Any]) -> records.AgentConfig:
     """Return the configuration of an agent that becomes a resident. Capabilities alone do not make it one."""
     if document.keys() == {"capabilities"}:
-        JsonNode(document, "capabilities").reject(
-            "a guest has none of its own",
+        raise Invalid(
+            "capabilities: a guest has none of its own",
             hint="give it a `model` too, or set the capabilities of its role with `ledger.capabilities`",
         )
     return parse(document)
@@ -127,153 +116,139 @@ def parse_new(document: dict[str, Any]) -> records.AgentConfig:
 
 def build_document(config: records.AgentConfig) -> dict[str, Any]:
     """Return the configuration as a document, with its secrets."""
-    return {
-        "model": _build_model_document(config.model),
-        "description": config.description,
-        "instructions": config.instructions,
-        "tools": [_to_json(tool) | {"timeout": format_duration(tool.timeout)} for tool in config.tools],
-        "mcp": {"servers": [_to_json(server) for server in config.servers]},
-        "mind": _to_json(config.mind),
-        "loop": _to_json(config.loop),
-        "budget": _to_json(config.budget) if config.budget is not None else None,
-        "skills": list(config.skills),
-        "capabilities": list(config.capabilities),
-    }
-
-
-def _to_json(record: Struct) -> Any:
-    """Return a record as it is read from JSON, with lists in the place of tuples."""
-    return msgspec.json.decode(msgspec.json.encode(record))
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))  # which has lists, and no tuples
+    provider, _, name = config.model.name.partition(":")
+    document["model"] = {"provider": provider, **document["model"], "name": name or provider}
+    for tool in document["tools"]:
+        tool["timeout"] = format_duration(tool["timeout"])
+    return document
 
 
 def replace_secrets(
     config: records.AgentConfig, transform: Callable[[Mapping[str, str]], Mapping[str, str]]
 ) -> records.AgentConfig:
     """Return the configuration with transformed secrets: the headers and environments of its tools and servers."""
-    tools = (
-        replace(tool, request=replace(tool.request, headers=transform(tool.request.headers)) if tool.request else None)
-        for tool in config.tools
-    )
-    servers = (
-        replace(server, headers=transform(server.headers), env=transform(server.env)) for server in config.servers
-    )
-    return replace(config, tools=tuple(tools), servers=tuple(servers))
+    return _map_secrets(config, lambda _, secrets: transform(secrets))
 
 
-def _parse_model(node: JsonNode) -> records.ModelChoice:
-    """Return the model of a document, which is an object or only a name."""
-    if node.is_absent or isinstance(node.value, str):
-        return records.ModelChoice(name=_parse_model_name(node, None)) if not node.is_absent else records.ModelChoice()
-    if not isinstance(node.value, dict):
-        node.reject_value("is neither text nor an object", hint=_MODEL_HINT)
-    fields = node.fields("provider", "name", "model", "temperature", "maxTokens", "baseUrl", "keyEnv", "fallback")
-    if not fields["name"].is_absent and not fields["model"].is_absent:
-        fields["model"].reject_value("is a second name", hint="give name or model, not both")
-    name_node = fields["name"] if not fields["name"].is_absent else fields["model"]
-    provider = fields["provider"].text(100) or None
-    base_url = None if fields["baseUrl"].is_absent else _parse_url(fields["baseUrl"])
+class _ModelDocument(records.ModelChoice, frozen=True, kw_only=True, rename="camel"):
+    """A model as an object: its name may lack the provider, and may be called `model`."""
+
+    provider: str | None = None
+    name: str = ""
+    model: str | None = None
+
+
+def _expand(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document without short forms, as the types of its fields want it."""
+    expanded = dict(document)
+    if (model := document.get("model")) is not None:
+        expanded["model"] = _expand_model(model)
+    if isinstance(tools := document.get("tools"), list | tuple):
+        expanded["tools"] = [_expand_tool(f"tools[{number}]", tool) for number, tool in enumerate(tools)]
+    if isinstance(codes := document.get("capabilities"), list | tuple):
+        if len(codes) > len(Capability):
+            raise Invalid(f"capabilities: {len(codes)} are too many", hint=f"there are {len(Capability)}")
+        parsed = {parse_field(f"capabilities[{number}]", code, _parse_code) for number, code in enumerate(codes)}
+        expanded["capabilities"] = sorted(parsed - {None})
+    return expanded
+
+
+def _expand_model(value: Any) -> dict[str, Any]:
+    """Return a model, which is an object or only a name, with its whole name: `PROVIDER:NAME`."""
+    if isinstance(value, str):
+        return {"name": parse_field("model", value, _check_model_name)}
+    if not isinstance(value, dict):
+        raise Invalid(f"model: {quote_value(value, show_items=False)} is neither text nor an object", hint=_MODEL_HINT)
+    model = validation.convert(_ModelDocument, value, ("model",))
+    if model.name and model.model is not None:
+        raise Invalid(f"model.model: {quote_value(model.model)} is a second name", hint="give name or model, not both")
+    provider, field, name = model.provider, "name" if model.name else "model", model.name or model.model or ""
     if provider is not None and provider not in (*_PROVIDERS, *_PLAIN_MODELS):
-        fields["provider"].reject_value("is not a provider", hint=f"use {', '.join(_PROVIDERS)} or {records.DEMO}")
-    if provider is None and base_url is not None and ":" not in str(name_node.value):
-        provider = "openai"
-    key_env = fields["keyEnv"].text(100) or None
-    if key_env is not None and not _VARIABLE_NAME.fullmatch(key_env):
-        fields["keyEnv"].reject("this is not the name of an environment variable", hint="the key itself stays there")
-    return records.ModelChoice(
-        name=_parse_model_name(name_node, provider),
-        base_url=base_url,
-        key_env=key_env,
-        temperature=None if fields["temperature"].is_absent else fields["temperature"].number(0, 2),
-        max_tokens=None if fields["maxTokens"].is_absent else fields["maxTokens"].whole(1, _MAX_TOKENS),
-        fallback=None if fields["fallback"].is_absent else _parse_model_name(fields["fallback"], None),
-    )
-
-
-def _parse_model_name(node: JsonNode, provider: str | None) -> str:
-    """Return `PROVIDER:NAME`; `demo`, `code` and `user-agent` have no name."""
-    text = node.text(MAX_MODEL_LENGTH)
-    if provider in _PLAIN_MODELS and text in ("", provider):
-        return provider
-    if provider is None and text in _PLAIN_MODELS:
-        return text
-    head, _, tail = f"{provider}:{text}".partition(":") if provider is not None else text.partition(":")
-    if not text:
-        node.reject("the model has no name", hint=_MODEL_HINT)
-    if head not in _PROVIDERS or not _MODEL_NAME.fullmatch(tail):
-        node.reject_value("is not a model", hint=_MODEL_HINT)
-    return f"{head}:{tail}"
-
-
-def _build_model_document(model: records.ModelChoice) -> dict[str, Any]:
-    provider, _, name = model.name.partition(":")
-    return {
-        "provider": provider,
-        "name": name or provider,
-        "temperature": model.temperature,
-        "maxTokens": model.max_tokens,
-        "baseUrl": model.base_url,
-        "keyEnv": model.key_env,
-        "fallback": model.fallback,
-    }
-
-
-def _parse_tool(node: JsonNode, secrets: "_StoredSecrets") -> records.Tool:
-    fields = node.fields(*records.Tool.__struct_encode_fields__)
-    name = _parse_name(fields["name"], "tool")
-    if name in list_built_in_tools():
-        fields["name"].reject_value("is a built-in tool", hint="give yours another name")
-    default_execution = records.Execution.EXTERNAL if fields["execution"].is_absent else records.Execution.GATEWAY
-    execution = records.Execution(fields["executionType"].choice(*records.Execution, default=default_execution))
-    if execution is not records.Execution.GATEWAY and not fields["execution"].is_absent:
-        fields["executionType"].reject_value(
-            "tools have no `execution`", hint="leave it out, or make it a gateway tool"
+        raise Invalid(
+            f"model.provider: {quote_value(provider)} is not a provider",
+            hint=f"use {', '.join(_PROVIDERS)} or {records.DEMO}",
         )
-    default_tool = records.Tool(name=name)
-    return records.Tool(
-        name=name,
-        description=fields["description"].text(4 * _KIB),
-        schema=_parse_schema(fields["inputSchema"]),
-        execution=execution,
-        visible=fields["visible"].flag(default=execution is not records.Execution.INTERNAL),
-        is_async=fields["async"].flag(default=False),
-        timeout=fields["timeout"].duration(HOUR, default=default_tool.timeout),
-        request=_parse_request(fields["execution"], secrets, name) if execution is records.Execution.GATEWAY else None,
-    )
+    if provider is None and model.base_url is not None and ":" not in name:
+        provider = "openai"
+    if provider in _PLAIN_MODELS and name in ("", provider):
+        whole_name = provider
+    else:
+        whole_name = f"{provider}:{name}" if provider is not None and name else name
+        parse_field(f"model.{field}", whole_name, _check_model_name)
+    rest = {key: inner for key, inner in value.items() if key not in ("provider", "name", "model")}
+    return {**rest, "name": whole_name}
 
 
-def _parse_name(node: JsonNode, noun: str) -> str:
-    name = node.text(_KIB)
-    if not _TOOL_NAME.fullmatch(name):
-        node.reject_value(f"is not the name of a {noun}", hint="use up to 64 letters, digits, dashes and underscores")
-    return name
+def _check_model_name(text: str) -> str:
+    """Return the text if it is `PROVIDER:NAME`; `demo`, `code` and `user-agent` have no name."""
+    provider, _, name = text.partition(":")
+    if not text:
+        raise Invalid("the model has no name", hint=_MODEL_HINT)
+    if text not in _PLAIN_MODELS and (provider not in _PROVIDERS or not _MODEL_NAME.fullmatch(name)):
+        raise Invalid(f"{quote_value(text)} is not a model", hint=_MODEL_HINT)
+    return text
 
 
-def _parse_schema(node: JsonNode) -> Json:
-    if node.is_absent:
-        return records.Tool(name="").schema
-    if not isinstance(node.value, dict) or node.value.get("type") != "object":
-        node.reject_value("is not the schema of an object", hint='write {"type": "object", "properties": {...}}')
-    if not isinstance(node.value.get("properties", {}), dict):
-        node.reject_value("has `properties` that are no object")
-    return node.json(_MAX_SCHEMA_BYTES)
+def _expand_tool(place: str, tool: Any) -> Any:
+    """Return a tool with what follows from its other fields, and its timeout in microseconds."""
+    if not isinstance(tool, dict):
+        return tool
+    given = {name: value for name, value in tool.items() if value is not None}
+    execution = given.get("executionType", "gateway" if "execution" in given else "external")
+    if "timeout" in given:
+        given["timeout"] = parse_field(f"{place}.timeout", given["timeout"], _parse_timeout)
+    return {"executionType": execution, "visible": execution != "internal", **given}
 
 
-def _parse_request(node: JsonNode, secrets: "_StoredSecrets", tool: str) -> records.ToolRequest:
-    fields = node.fields(*records.ToolRequest.__struct_encode_fields__)
-    if fields["url"].is_absent:
-        fields["url"].reject("a gateway tool needs one", hint="say where it is called, or make it an external tool")
-    url = _parse_url(fields["url"])
-    return records.ToolRequest(
-        url=url,
-        method=fields["method"].choice(*_METHODS, default="POST"),
-        headers=secrets.read(fields["headers"], _HEADER_NAME, "tool", tool, _find_server(url)),
-        body=fields["body"].json(_MAX_SCHEMA_BYTES),
-    )
+def _parse_timeout(value: Any) -> Duration:
+    """Return a timeout that is written as `30s` or as whole milliseconds."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    timeout = value * 1_000 if is_number else parse_duration(value if isinstance(value, str) else repr(value))
+    if not 0 < timeout <= HOUR:
+        raise Invalid(
+            f"{quote_value(value)} is not a timeout", hint="use at most 1h, such as 30s; a number is milliseconds"
+        )
+    return timeout
 
 
-def _parse_url(node: JsonNode) -> str:
+def _parse_code(value: Any) -> int:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise Invalid(
+            f"{quote_value(value, show_items=False)} is not a capability",
+            hint="use a code, or a name such as code-generation",
+        )
+    return parse_capability(value)
+
+
+def _check_tool(place: str, tool: records.Tool) -> None:
+    if tool.name in list_built_in_tools():
+        raise Invalid(f"{place}.name: {tool.name!r} is a built-in tool", hint="give yours another name")
+    if (tool.execution is records.Execution.GATEWAY) is not (tool.request is not None):
+        if tool.request is None:
+            raise Invalid(
+                f"{place}.execution: a gateway tool needs one",
+                hint="say where it is called: `url`; or make it an external tool",
+            )
+        raise Invalid(
+            f"{place}.executionType: {tool.execution.value!r} tools have no `execution`",
+            hint="leave it out, or make it a gateway tool",
+        )
+    if not isinstance(tool.schema, dict) or tool.schema.get("type") != "object":
+        raise Invalid(
+            f"{place}.inputSchema: {quote_value(tool.schema, show_items=False)} is not the schema of an object",
+            hint='write {"type": "object", "properties": {...}}',
+        )
+    if not isinstance(tool.schema.get("properties", {}), dict):
+        raise Invalid(f"{place}.inputSchema: its `properties` are no object")
+    json_limits.encode_json(tool.schema, f"{place}.inputSchema", _MAX_JSON_BYTES)
+    if tool.request is not None:
+        parse_field(f"{place}.execution.url", tool.request.url, _check_url)
+        json_limits.encode_json(tool.request.body, f"{place}.execution.body", _MAX_JSON_BYTES)
+
+
+def _check_url(text: str) -> str:
     """Return the URL. Its host must be fixed: arguments of a tool do not decide which server is called."""
-    text = node.text(_MAX_URL_BYTES)
     try:
         parts = urlsplit(text)
         is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -281,131 +256,99 @@ def _parse_url(node: JsonNode) -> str:
     except ValueError:
         is_usable, server = False, ""
     if "@" in server:
-        node.reject("the URL has a name or a password in it", hint="send them in a header")
-    if not is_usable or not text.isprintable() or " " in text:
-        node.reject_value("is not a URL", hint="it begins with https:// or http://")
+        raise Invalid("the URL has a name or a password in it", hint="send them in a header")
+    if not is_usable or not text.isprintable() or " " in text or len(text) > _MAX_URL_LENGTH:
+        raise Invalid(f"{quote_value(text)} is not a URL", hint="it begins with https:// or http://")
     if "{" in server:
-        node.reject_value("leaves it open who is called", hint="write the host as it is")
+        raise Invalid(f"{quote_value(text)} leaves it open who is called", hint="write the host as it is")
     return text
 
 
-def _parse_server(node: JsonNode, secrets: "_StoredSecrets") -> records.ToolServer:
-    fields = node.fields(*records.ToolServer.__struct_encode_fields__)
-    name = _parse_name(fields["name"], "server")
-    command = tuple(argument.text(4 * _KIB) for argument in fields["command"].items(100))
-    if bool(command) is not fields["url"].is_absent or (command and not command[0]):
-        node.reject("a server has either a `url` or a `command`", hint='such as ["npx", "some-server"]')
-    url = None if fields["url"].is_absent else _parse_url(fields["url"])
-    place = (name, _find_server(url), command)
-    return records.ToolServer(
-        name=name,
-        url=url,
-        headers=secrets.read(fields["headers"], _HEADER_NAME, "headers", *place),
-        command=command,
-        env=secrets.read(fields["env"], _VARIABLE_NAME, "env", *place),
-    )
+def _check_server(place: str, server: records.ToolServer) -> None:
+    if bool(server.command) is (server.url is not None) or (server.command and not server.command[0]):
+        raise Invalid(f"{place}: a server has either a `url` or a `command`", hint='such as ["npx", "some-server"]')
+    parse_field(f"{place}.url", server.url, _check_url)
 
 
-def _parse_mind(node: JsonNode) -> records.MindRules:
-    fields, defaults = node.fields(*records.MindRules.__struct_encode_fields__), records.MindRules()
-    tokens, recent = fields["maxTokens"], fields["minRecentCycles"]
-    return records.MindRules(
-        max_tokens=defaults.max_tokens if tokens.is_absent else tokens.whole(1_000, _MAX_TOKENS),
-        min_recent_cycles=defaults.min_recent_cycles if recent.is_absent else recent.whole(1, 1_000),
-    )
-
-
-def _parse_loop(node: JsonNode, own_tools: Collection[str] | None) -> records.LoopRules:
-    """How far a cycle may go. Where servers bring tools of their own, nobody knows yet which there are."""
-    fields, defaults = node.fields(*records.LoopRules.__struct_encode_fields__), records.LoopRules()
-    phases: list[records.Phase] = []
-    for phase_node in fields["phases"].items(20):
-        phase_fields = phase_node.fields(*records.Phase.__struct_encode_fields__)
-        step = phase_fields["step"].whole(1, 200)
-        if phases and step <= phases[-1].step:
-            phase_fields["step"].reject_value("is not after the phase before", hint="write the phases in order")
-        names = [(name, name.text(64)) for name in phase_fields["tools"].items(_MAX_TOOLS + len(list_built_in_tools()))]
-        for name_node, name in names:
-            is_known = own_tools is None or name in own_tools or name in list_built_in_tools()
-            if not _TOOL_NAME.fullmatch(name) or not is_known:
-                name_node.reject_value("is not a tool of this agent")
-        phases.append(records.Phase(step=step, tools=tuple(name for _, name in names)))
-    steps, calls, tokens = fields["maxSteps"], fields["maxCalls"], fields["maxTokens"]
-    return records.LoopRules(
-        max_steps=defaults.max_steps if steps.is_absent else steps.whole(1, 200),
-        max_calls=defaults.max_calls if calls.is_absent else calls.whole(1, 1_000),
-        max_tokens=defaults.max_tokens if tokens.is_absent else tokens.whole(100, _MAX_TOKENS),
-        phases=tuple(phases),
-    )
-
-
-def _parse_budget(node: JsonNode) -> records.Budget:
-    fields = node.fields(*records.Budget.__struct_encode_fields__)
-    tokens, cycles = fields["tokens"], fields["cycles"]
-    if tokens.is_absent and cycles.is_absent:
-        node.reject("a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}')
-    per = fields["per"].choice("hour", "day", default="day")
-    return records.Budget(
-        tokens=None if tokens.is_absent else tokens.whole(1, _MAX_BUDGET),
-        cycles=None if cycles.is_absent else cycles.whole(1, _MAX_BUDGET),
-        per="hour" if per == "hour" else "day",
-    )
-
-
-def _parse_skills(node: JsonNode) -> tuple[str, ...]:
-    skills = [skill_node.choice(*SKILLS, default="") for skill_node in node.items(len(SKILLS))]
-    return tuple(skill for skill in dict.fromkeys(skills) if skill)
-
-
-def _parse_capabilities(node: JsonNode) -> tuple[int, ...]:
-    codes = [_parse_capability(code_node) for code_node in node.items(len(Capability))]
-    return tuple(sorted(set(codes)))
-
-
-def _parse_capability(node: JsonNode) -> int:
-    if not isinstance(node.value, str | int) or isinstance(node.value, bool):
-        node.reject_value("is not a capability", hint="use a code, or a name such as code-generation")
-    return parse_field(node.path, node.value, parse_capability)
-
-
-def _check_unique(node: JsonNode, names: Iterable[str]) -> None:
+def _check_unique(field: str, names: Iterable[str]) -> None:
     seen_names: set[str] = set()
     for name in names:
         if name in seen_names:
-            node.reject(f"two of them are called {name!r}")
+            raise Invalid(f"{field}: two of them are called {name!r}")
         seen_names.add(name)
 
 
-class _StoredSecrets:
-    """The secrets of the stored configuration, by their place: the name and the server of a tool or a server."""
+def _check_phases(config: records.AgentConfig) -> None:
+    """Check the phases of the loop. Where servers bring tools of their own, nobody knows yet which there are."""
+    own_names = {tool.name for tool in config.tools}
+    last_step = 0
+    for number, phase in enumerate(config.loop.phases):
+        place = f"loop.phases[{number}]"
+        if phase.step <= last_step:
+            raise Invalid(f"{place}.step: {phase.step} is not after the phase before", hint="write the phases in order")
+        last_step = phase.step
+        for place_in_list, name in enumerate(phase.tools):
+            if not config.mcp.servers and name not in own_names and name not in list_built_in_tools():
+                raise Invalid(
+                    f"{place}.tools[{place_in_list}]: {quote_value(name)} is not a tool of this agent",
+                    hint=validation.suggest(name, sorted(own_names | list_built_in_tools())),
+                )
 
-    def __init__(self, stored_config: records.AgentConfig, *, is_masked: bool) -> None:
-        self._is_masked = is_masked
-        self._secrets: dict[tuple[object, ...], Mapping[str, str]] = {}
-        for tool in stored_config.tools:
-            if tool.request:
-                self._secrets["tool", tool.name, _find_server(tool.request.url)] = tool.request.headers
-        for server in stored_config.servers:
-            place = (server.name, _find_server(server.url), server.command)
-            self._secrets |= {("headers", *place): server.headers, ("env", *place): server.env}
 
-    def read(self, node: JsonNode, name_pattern: re.Pattern[str], *place: object) -> dict[str, str]:
-        """Return the secrets of a document by name; a mask stands for the stored one. No error quotes a secret."""
-        if not isinstance(node.value, dict | None):
-            node.reject("this is not an object", hint='write {"NAME": "value"}')
-        stored_secrets = self._secrets.get(place, {})
-        secrets: dict[str, str] = {}
-        for name, secret in node.members(_MAX_SECRETS):
-            if not name_pattern.fullmatch(name):
-                node.reject(f"{quote_value(name)} is not a name for it")
-            if not isinstance(secret.value, str) or not (secret.value.isprintable() and secret.value.isascii()):
-                secret.reject("its value is not printable ASCII text")
-            secrets[name] = text = secret.text(8 * _KIB)
-            if not self._is_masked and mask(text) == text:
-                if name not in stored_secrets or mask(stored_secrets[name]) != text:
-                    secret.reject_value("stands for a secret that is not known here", hint="send the value itself")
-                secrets[name] = stored_secrets[name]
-        return secrets
+class _SecretPlace(NamedTuple):
+    path: str
+    names: re.Pattern[str]
+    #: the name of a tool or a server, and where it is: nobody else gets its secrets
+    owner: tuple[object, ...]
+
+
+def _map_secrets(
+    config: records.AgentConfig, transform: Callable[[_SecretPlace, Mapping[str, str]], Mapping[str, str]]
+) -> records.AgentConfig:
+    tools = list(config.tools)
+    for number, tool in enumerate(config.tools):
+        if (request := tool.request) is not None:
+            owner = ("tool", tool.name, _find_server(request.url))
+            place = _SecretPlace(f"tools[{number}].execution.headers", _HEADER_NAME, owner)
+            tools[number] = replace(tool, request=replace(request, headers=transform(place, request.headers)))
+    servers = list(config.mcp.servers)
+    for number, server in enumerate(servers):
+        path, where = f"mcp.servers[{number}]", (server.name, _find_server(server.url), server.command)
+        headers = transform(_SecretPlace(f"{path}.headers", _HEADER_NAME, ("headers", *where)), server.headers)
+        env = transform(_SecretPlace(f"{path}.env", _VARIABLE_NAME, ("env", *where)), server.env)
+        servers[number] = replace(server, headers=headers, env=env)
+    return replace(config, tools=tuple(tools), mcp=records.ToolServers(servers=tuple(servers)))
+
+
+def _restore_secrets(
+    config: records.AgentConfig, stored_config: records.AgentConfig, *, is_masked: bool
+) -> records.AgentConfig:
+    """Return a configuration with stored secrets in the place of their masks. No error quotes a secret."""
+    stored: dict[tuple[object, ...], Mapping[str, str]] = {}
+    _map_secrets(stored_config, lambda place, secrets: stored.setdefault(place.owner, secrets))
+
+    def restore(place: _SecretPlace, secrets: Mapping[str, str]) -> dict[str, str]:
+        return {name: restore_secret(place, name, secret) for name, secret in secrets.items()}
+
+    def restore_secret(place: _SecretPlace, name: str, secret: str) -> str:
+        if not place.names.fullmatch(name):
+            raise Invalid(f"{place.path}: {quote_value(name)} is not a name for it")
+        if not (secret.isprintable() and secret.isascii()) or len(secret) > _MAX_SECRET_LENGTH:
+            raise Invalid(
+                f"{place.path}.{name}: its value is not printable ASCII text",
+                hint=f"use at most {_MAX_SECRET_LENGTH} characters",
+            )
+        if is_masked or mask(secret) != secret:
+            return secret
+        stored_secret = stored.get(place.owner, {}).get(name)
+        if stored_secret is None or mask(stored_secret) != secret:
+            raise Invalid(
+                f"{place.path}.{name}: {secret!r} stands for a secret that is not known here",
+                hint="send the value itself",
+            )
+        return stored_secret
+
+    return _map_secrets(config, restore)
 
 
 def _find_server(url: str | None) -> tuple[str, str] | None:

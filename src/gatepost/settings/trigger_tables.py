@@ -19,19 +19,17 @@ and kept in version control, and secrets must not be in them.
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date, time
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
 from gatepost.channels.triggers.actions import TriggerSpec, check_config
 from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
 from gatepost.channels.triggers.trigger import (
-    DeliveryMode,
-    GroupMode,
     Heartbeat,
     TriggerConfig,
     TriggerSchedule,
+    TriggerSettings,
     check_field,
     check_new_name,
     check_provider,
@@ -45,10 +43,8 @@ from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Invalid
 from gatepost.operations.validation import explain
 
-_ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
 
-
-class TriggerTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TriggerTable(TriggerSettings, kw_only=True, rename=None, forbid_unknown_fields=True):
     provider: str = "webhook"
     scheme: Scheme | None = None
     #: `env:VARIABLE`, as that of `token`
@@ -57,21 +53,12 @@ class TriggerTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     to: str | None = None
     prompt: str | None = None
     owner: str | None = None
-    session: str | None = None
-    requires: tuple[str, ...] = ()
-    templates: tuple[dict[str, Any], ...] = ()
     cron: str | None = None
     zone: str | None = None
     every: str | None = None
     at: str | None = None
     #: `8-22`, or `always`
     heartbeat: str | None = None
-    allow: tuple[_ChannelId, ...] = ()
-    block: tuple[_ChannelId, ...] = ()
-    mode: DeliveryMode = DeliveryMode.POLLING
-    groups: GroupMode = GroupMode.MENTION
-    public_url: str | None = None
-    options: dict[str, Any] = {}
     active: bool | None = None
 
 
@@ -109,18 +96,10 @@ def _build_trigger(name: str, table: TriggerTable) -> FileTrigger:
     for field in ("to", "owner"):
         parse_field(field, getattr(table, field), address.parse)
     config = TriggerConfig(
-        session=table.session,
-        requires=table.requires,
-        templates=table.templates,
+        **{name: getattr(table, name) for name in TriggerSettings.__struct_fields__},
         schedule=_build_schedule(table),
         heartbeat=_build_heartbeat(table.heartbeat),
-        allow=table.allow,
-        block=table.block,
-        mode=table.mode,
-        groups=table.groups,
         token=table.token,
-        public_url=table.public_url,
-        options=table.options,
     )
     if table.provider == "webhook" and table.secret is None:
         raise Invalid("a webhook needs a secret", hint='name the variable that has it: secret = "env:SHOP_SECRET"')

@@ -45,7 +45,7 @@ SAMPLE_EVENT: Final = Event(
     created_at=1_771_427_215_000_001,
     expires_at=1_771_427_216_000_000,
     ref=Ref("task", "0.0.123"),
-    route=Route("telegram", "chat-1:user-2"),
+    route=Route("web", "chat-1:user-2"),
     hops=3,
     trust=Trust.EXTERNAL,
 )

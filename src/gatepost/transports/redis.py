@@ -15,8 +15,7 @@ want to know of the failure.
 
 `RedisSubscription` receives the signals for one agent (`wakeup:{agent}`) and for all agents (`wakeup:*`). Redis keeps
 nothing for a listener that is away, so an event comes once or never. A signal without an event asks for a look into
-the store, no matter who sent it, unless its cause is `JANITOR`: the janitor repeats its signals as long as an item is
-pending.
+the store, no matter who sent it.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
 from gatepost.core.ports import EventHandler, MessageHandler, ResyncHandler
-from gatepost.core.signals import JANITOR, WAKEUP, Frame, Signal, Topic, TransportMessage
+from gatepost.core.signals import WAKEUP, Frame, Signal, Topic, TransportMessage
 from gatepost.core.transport_records import QueuedEntry, build_unkept_event
 from gatepost.errors import Unavailable
 from gatepost.inbox.event import Event
@@ -244,13 +243,11 @@ class RedisSubscription:
 async def _deliver(data: bytes, is_broadcast: bool, handle: EventHandler, resync: ResyncHandler) -> None:
     try:
         document = json.loads(data)
-        cause, has_event = document["signal"]["cause"], "eventId" in document
+        is_ours = "cause" in document["signal"] and "eventId" in document
     except (ValueError, TypeError, LookupError, RecursionError):  # a message of another program
+        document, is_ours = {}, False
+    if not is_ours:
         resync()
-        return
-    if not has_event:
-        if cause != JANITOR:
-            resync()
         return
     await handle(
         build_unkept_event(

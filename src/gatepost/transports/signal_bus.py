@@ -38,13 +38,14 @@ LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
     "ledger-jobs": ("job",),
     "ledger-listener": (),
     "janitor": (),
+    "disk": (),
     "resend": (),
     # the channels of a worker: channels/background/channel_tasks.py
     "channels": ("trigger",),
     "channel-sender": ("job",),
     "voices": ("job",),
     "voice-patience": (),
-    "telegram presence": ("inbox", "agent"),
+    "typing indicator": ("inbox", "agent"),
 }
 
 

@@ -11,10 +11,11 @@ do this on one store without a leader (`plans/actions.py`, `channels/triggers/cr
 writes only if something is due.
 """
 
+import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -54,7 +55,7 @@ from gatepost.residents.background.toolkit import run_tool_job
 from gatepost.residents.runs.deferred_call_actions import TOOL_JOB
 from gatepost.residents.runs.resume_actions import LEASE_LENGTH, LeasedRun
 from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker.janitor import resend_signals, run_janitor_round
+from gatepost.worker import janitor
 
 log = structlog.get_logger("gatepost.duties")
 
@@ -151,26 +152,31 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
 
     async def resend_local_signals() -> None:
         options.remind()
-        await resend_signals(store, bus.dispatch)
+        await janitor.resend_signals(store, bus.dispatch)
 
-    gate_deadlines = GateDeadlines(store)
-    run_janitor = partial(run_janitor_round, store, bus)
-    yield Duty("janitor", run_janitor, interval=options.janitor_interval, store=store, holder=holder)
+    async def shrink_store() -> None:
+        with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
+            await asyncio.to_thread(store.shrink)
+
+    gate_deadlines, interval = GateDeadlines(store), options.janitor_interval
+    run_janitor = partial(janitor.run_janitor_round, store)
+    yield Duty("janitor", run_janitor, interval=interval, store=store, holder=holder, find_wait=janitor.find_wait)
+    yield Duty("disk", shrink_store, interval=interval)
     yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT)
     yield Duty("triggers", partial(fire_due_triggers, store), interval=MAX_WAIT)
-    yield build_job_duty("jobs", store, handlers, holder, interval=options.janitor_interval)
+    yield build_job_duty("jobs", store, handlers, holder, interval=interval)
     yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
     if options.command_options is not None:
         check_gates = partial(condition_check_background.check_gates, store, options.command_options)
         yield Duty(
             "gate-checks",
             check_gates,
-            interval=options.janitor_interval,
+            interval=interval,
             should_wake=condition_check_background.is_wake_signal,
         )
     if options.ledger_options is not None:
-        yield from _build_ledger_duties(store, options.ledger_options, holder, options.janitor_interval)
-    yield Duty("resend", resend_local_signals, interval=options.janitor_interval)
+        yield from _build_ledger_duties(store, options.ledger_options, holder, interval)
+    yield Duty("resend", resend_local_signals, interval=interval)
 
 
 def _build_ledger_duties(store: Store, options: LedgerOptions, holder: str, interval: float) -> Iterator[Duty]:

@@ -3,8 +3,9 @@ Repair what a wrong clock wrote.
 
 When the clock is set back, times that were written before lie far ahead: the next slot of a recurring plan or of a
 cron trigger, the next attempt of a job, the next check of a gate, the end of a rest. Each would wait for hours. So the
-janitor notes the time in a row of its own once a minute. When it finds that row more than `CLOCK_TOLERANCE` ahead, the
-clock was set back, perhaps while no process ran, and it repairs in this order:
+janitor notes the time in a row of `leases`, at most once a minute, and only if such a time has changed since the last
+note: those of before were written by then, so an old note tells as much as a new one. When it finds that row more than
+`CLOCK_TOLERANCE` ahead, the clock was set back, perhaps while no process ran, and it repairs in this order:
 
     every page of recurring plans -> every page of cron triggers (`channels/triggers/cron_fire_actions.py`)
         -> everything that only waits for its next attempt, together with the row
@@ -23,29 +24,33 @@ from gatepost.core.times import CLOCK_TOLERANCE, MINUTE
 from gatepost.errors import Invalid
 from gatepost.gates import gate_rows as gates
 from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
-from gatepost.jobs import job_actions as jobs, lease_actions as leases
+from gatepost.jobs import job_actions as jobs
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_rows as agents
+from gatepost.stores.row_mapping import fetch_number
 
-#: the row with the time of the janitor's last note
-_CLOCK_ROW: Final = "clock"
 _NOTE_INTERVAL: Final = MINUTE
 
 
 def was_clock_set_back(tx: Reader) -> bool:
     """Return True if the clock was set back since the last note."""
-    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
-    return noted_at is not None and noted_at > tx.now + CLOCK_TOLERANCE
+    row = tx.fetch_one("worker/maintenance/read_note")
+    return row is not None and row.noted_at > tx.now + CLOCK_TOLERANCE
 
 
 def is_time_note_due(tx: Reader) -> bool:
-    """Return True if the time of the last note is not about now."""
-    noted_at = leases.read_deadline(tx, _CLOCK_ROW)
-    return noted_at is None or abs(tx.now - noted_at) >= _NOTE_INTERVAL
+    """Return True if the last note is not of about now, and a time that would be repaired has changed since."""
+    row = tx.fetch_one("worker/maintenance/read_note")
+    return row is None or (abs(tx.now - row.noted_at) >= _NOTE_INTERVAL and row.digest != _digest_waits(tx))
 
 
 def note_time(tx: Transaction) -> None:
-    leases.set_deadline(tx, _CLOCK_ROW, tx.now)
+    tx.execute("worker/maintenance/write_note", now=tx.now, digest=_digest_waits(tx))
+
+
+def _digest_waits(tx: Reader) -> int:
+    """Return a number that changes with the times that would be repaired."""
+    return fetch_number(tx, "worker/maintenance/digest_waits")
 
 
 def reschedule_plans(tx: Transaction, after: int) -> int | None:

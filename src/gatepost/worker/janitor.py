@@ -1,54 +1,56 @@
 """
 The janitor: clean up, follow the clock, and send lost signals again.
 
-Waking is level-triggered. A query finds what was committed and not acted on, and the janitor signals it again, so a
-lost signal costs a few seconds and no work. The rest is maintenance: claims that took too long, items past their
-expiry, calls that got no answer, records that were kept long enough, and disk space that is free. Every step is small,
-and other verbs get their turn between steps. One process does this, and signals for all of them. But its signals may
-also be lost on the way to the other processes, and all are lost while the transport is degraded; so every process also
-signals for itself (`resend_signals`).
+Waking is level-triggered. A query finds what was committed and not acted on, and it is signalled again, so a lost
+signal costs a few seconds and no work. Every process does this for itself (`resend_signals`), because signals of
+another one may be lost as well, and all are lost while the transport is degraded.
+
+The rest is maintenance: claims that took too long, items past their expiry, calls that got no answer, records that were
+kept long enough. One process does this, under a lease. A read says which tasks have something to do, so a process with
+nothing to do writes nothing. Every step is small, and other verbs get their turn between steps.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from gatepost.channels.triggers import cron_fire_actions as schedules
-from gatepost.core.ports import Store
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import JANITOR, Signal, Topic
-from gatepost.errors import Unavailable
 from gatepost.inbox import expiry_and_death_actions as expiry, wake_actions
 from gatepost.mail import mail_actions as mail, read_receipt_actions
 from gatepost.residents.runs import deferred_call_actions as deferred_calls, resume_actions as run_resume
-from gatepost.transports.signal_bus import SignalBus
-from gatepost.worker import clock_repair_actions as clock_repair, retention_actions
+from gatepost.worker import clock_repair_actions as clock_repair, retention_actions as retention
 
 log = structlog.get_logger("gatepost.duties")
 
-#: the most steps of each kind in one round; the next round does the rest
+#: the most steps of each task in one round; the next round does the rest
 _MAX_STEPS: Final = 20
+#: by the names that `worker/maintenance/list_due_tasks` has; each returns how many rows it found
+_TASKS: Final[Mapping[str, Callable[[Transaction], int]]] = {
+    "lapse claims": expiry.lapse_claims,
+    "expire items": expiry.expire_items,
+    "remove old rows": retention.reap,
+    "expire calls": deferred_calls.expire_calls,
+    "report unread mail": read_receipt_actions.report_overdue,
+    "deliver mail": mail.deliver_overdue,
+}
 
 
-async def run_janitor_round(store: Store, bus: SignalBus) -> None:
-    """Run one round of maintenance, and send lost signals again to all processes."""
+def find_wait(tx: Reader) -> float | None:
+    """Return 0 if a round has something to do, else None."""
+    has_work = clock_repair.was_clock_set_back(tx) or clock_repair.is_time_note_due(tx) or retention.list_due_tasks(tx)
+    return 0.0 if has_work else None
+
+
+async def run_janitor_round(store: Store) -> None:
+    """Follow the clock, and run the tasks that have something to do until they have not."""
     await follow_clock(store)
-    for verb in (
-        expiry.lapse_claims,
-        expiry.expire_items,
-        retention_actions.reap,
-        deferred_calls.expire_calls,
-        read_receipt_actions.report_overdue,
-        mail.deliver_overdue,
-    ):
-        for _ in range(_MAX_STEPS):
-            if await store.run(verb, lane="janitor") < expiry.BATCH_SIZE:
-                break
-    await resend_signals(store, bus.send)
-    with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
-        await asyncio.to_thread(store.shrink)
+    for _ in range(_MAX_STEPS):
+        names = await store.read(retention.list_due_tasks)
+        if not sum([await store.run(_TASKS[name], lane="janitor") for name in names]):
+            return
 
 
 async def follow_clock(store: Store) -> None:

@@ -1,13 +1,13 @@
 """
-Remove what ended longer ago than the setting `inbox.remember`.
+Which tasks the janitor has, and one of them: remove what ended longer ago than the setting `inbox.remember`.
 
-It works on a small batch, so that other writers never wait for long, and returns how much it removed; the caller
+That works on a small batch, so that other writers never wait for long, and returns how much it removed; the caller
 repeats it until that is nothing.
 """
 
 from gatepost.channels import outgoing_message_actions as channel_messages
-from gatepost.core.ports import Transaction
-from gatepost.core.times import DAY
+from gatepost.core.ports import Reader, Transaction
+from gatepost.core.times import CLOCK_TOLERANCE, DAY, Instant
 from gatepost.gates import gate_rows as gates
 from gatepost.inbox import broadcast_actions, claim_rows, event_rows, item_rows
 from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
@@ -16,16 +16,22 @@ from gatepost.mail import mail_rows as outgoing
 from gatepost.plans import actions as plans
 
 
+def list_due_tasks(tx: Reader) -> list[str]:
+    """Return the names of the tasks that have something to do."""
+    before, broadcasts_before = _find_ends(tx)
+    times = {"before": before, "broadcasts_before": broadcasts_before, "future": tx.now + CLOCK_TOLERANCE}
+    return [row.task for row in tx.fetch_all("worker/maintenance/list_due_tasks", now=tx.now, **times)]
+
+
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Remove what ended longer ago than `limits.remember`; add removed items to the tally of the state they had."""
-    before = tx.now - tx.limits.remember
+    before, broadcasts_before = _find_ends(tx)
     old_items = item_rows.reap(tx, before, limit)
     for recipient, _, state, _ in old_items:
         tx.add_to_account(recipient, state, 1)
     if old_items:
         outgoing.keep_states(tx, old_items)
-    # Broadcasts of the last day stay, because they are counted (`limits.broadcasts`).
-    broadcast_arrivals = broadcast_actions.reap(tx, min(before, tx.now - DAY), limit)
+    broadcast_arrivals = broadcast_actions.reap(tx, broadcasts_before, limit)
     event_arrivals = {arrival for _, arrival, _, _ in old_items}.union(broadcast_arrivals)
     if event_arrivals:
         event_rows.reap(tx, sorted(event_arrivals))
@@ -41,3 +47,12 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
         )
     ]
     return len(old_items) + len(broadcast_arrivals) + sum(counts)
+
+
+def _find_ends(tx: Reader) -> tuple[Instant, Instant]:
+    """
+    Return the times before which records, and broadcasts, have ended that are removed now. Broadcasts of the last day
+    stay, because they are counted (`limits.broadcasts`).
+    """
+    before = tx.now - tx.limits.remember
+    return before, min(before, tx.now - DAY)

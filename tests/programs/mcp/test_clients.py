@@ -48,7 +48,9 @@ async def test_every_tool_is_used(office: Office, package: str, transport: str) 
 async def test_mistakes_are_answers_that_the_client_takes(office: Office, package: str, transport: str) -> None:
     async with open_client(office, package, transport) as client:
         await client.list_tools()  # now it checks answers
-        assert await ToolCaller(client).refuse("drain_inbox", limit=0) == "limit: 0 is less than 1"
+        assert (
+            await ToolCaller(client).refuse("drain_inbox", limit=0) == "limit: 0 is less than 1 (hint: use 1 to 1000)"
+        )
         with pytest.raises(ClientError, match=r"there is no tool 'drain_inbux'.*'drain_inbox'"):
             await client.call_tool("drain_inbux")
         with pytest.raises(ClientError, match="there is no resource 'inbox://'") as error:

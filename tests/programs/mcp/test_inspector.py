@@ -73,7 +73,7 @@ async def test_it_lists_and_calls_tools(office: Office, transport: str, era: str
     tools = ToolCaller(inspector)
     gate = await tools.call("set_gate", name="Sign-off", awaits="designer")
     assert [item["id"] for item in (await tools.call("list_gates"))["items"]] == [gate["id"]]
-    assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1"
+    assert await tools.refuse("drain_inbox", limit=0) == "limit: 0 is less than 1 (hint: use 1 to 1000)"
 
 
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.nightly), "http"])

@@ -17,7 +17,7 @@ from gatepost.channels.background.trigger_readers import ChannelReaders, Channel
 from gatepost.channels.outgoing_message_actions import SEND_JOB
 from gatepost.channels.provider import Provider
 from gatepost.channels.speech import voice_actions as voices
-from gatepost.channels.speech.transcriber import Transcriber
+from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber
 from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.channels.telegram.background.bots import TelegramBots
@@ -25,6 +25,7 @@ from gatepost.channels.telegram.background.sender import TelegramSender, read_mo
 from gatepost.channels.telegram.background.typing_indicator import TelegramPresence
 from gatepost.channels.telegram.background.update_reader import POLL_TIME, TelegramIntake
 from gatepost.channels.telegram.bot_port import TelegramApi
+from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Instant
 from gatepost.inbox.event import TELEGRAM
@@ -64,7 +65,7 @@ class Channels:
         self.bots = TelegramBots(store, options.open_api, options.find_token)
         self.intake = TelegramIntake(store, self.bots, poll_time=options.poll_time)
         transcriber = options.transcriber
-        self._voice_jobs = VoiceJobs(store, self.bots, transcriber) if transcriber is not None else None
+        self._voice_jobs = VoiceJobs(store, self.download, transcriber) if transcriber is not None else None
         self._plugins = {
             name: ProviderChannel(store, name, provider, options.find_token)
             for name, provider in options.providers.items()
@@ -81,13 +82,19 @@ class Channels:
             presence = TelegramPresence(self.bots, group)
             stack.callback(presence.stop)
             duties = [*self._build_duties(interval), readers.build_duty(interval)]
-            stack.enter_context(bus.subscribe(presence.on_signal, "telegram presence"))
+            stack.enter_context(bus.subscribe(presence.on_signal, "typing indicator"))
             for duty in duties:
                 stack.enter_context(bus.subscribe(duty.on_signal, duty.name))
             await stack.enter_async_context(run_duties(duties))
             if self._voice_jobs is not None:
                 stack.callback(self._voice_jobs.stop)
             yield
+
+    async def download(self, trigger: Trigger, file: str) -> bytes:
+        """Return a recording that the channel of a trigger keeps."""
+        if not trigger.is_bot:
+            raise SpeechRefused(f"the provider {trigger.provider!r} keeps no recordings")
+        return await self.bots.download(trigger.name, file)
 
     def _build_sources(self) -> dict[str, ChannelSource]:
         providers = self.options.providers

@@ -25,13 +25,12 @@ from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
-from gatepost.channels import outgoing_message_actions as outgoing, provider_intake_actions as provider_intake
+from gatepost.channels import outgoing_message_actions as outgoing, user_message_actions as user_messages
+from gatepost.channels.background.trigger_readers import open_trigger
 from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.provider import BoundTrigger, MessageToSend, Provider, ServiceEvent, UserMessage
-from gatepost.channels.triggers import actions as triggers
-from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Store
-from gatepost.errors import GatepostError, NotFound, Unavailable
+from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Decision
 
@@ -89,12 +88,7 @@ class ProviderChannel:
         await self._store.run(outgoing.save_part, message, [str(sent_id)])
 
     async def _bind(self, name: str) -> BoundTrigger:
-        trigger, secret = await self._store.read(_read_trigger, name, self._name)
-        reference = trigger.config.token
-        if secret is None and reference is not None:
-            secret = self._find_token(reference)
-            if secret is None:
-                raise Unavailable(f"the token of {trigger.label} is not here ({reference})")
+        trigger, secret = await open_trigger(self._store, name, self._name, self._find_token)
         return BoundTrigger(name=name, options=trigger.config.options, secret=secret)
 
 
@@ -109,22 +103,15 @@ class TriggerIntake:
         """Store a message; when this returns, it is stored or left out for good."""
         run = partial(self._store.run, lane=f"channel:{self._name}")
         try:
-            outcome = await run(provider_intake.take, self._name, message, random_bits=secrets.randbits(128))
+            outcome = await run(user_messages.take, self._name, message, random_bits=secrets.randbits(128))
         except Unavailable:
             raise
         except Exception as error:
             reason = error.message if isinstance(error, GatepostError) else type(error).__name__
             log.exception("a message cannot be taken", trigger=self._name, reason=reason)
-            await run(provider_intake.skip, self._name, message, reason)
+            await run(user_messages.skip, self._name, message, reason)
         else:
             log.debug("message", trigger=self._name, outcome=outcome)
-
-
-def _read_trigger(tx: Reader, name: str, provider: str) -> tuple[Trigger, str | None]:
-    trigger = triggers.show(tx, name)
-    if trigger.provider != provider or not trigger.active:
-        raise NotFound(f"there is no active trigger {name!r} of {provider!r}")
-    return trigger, triggers.read_secret(tx, trigger)
 
 
 def _read_context(tx: Reader, message: ChannelMessage) -> tuple[Decision | None, str | None]:

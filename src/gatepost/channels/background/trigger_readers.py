@@ -11,22 +11,23 @@ The owner of the trigger is told of what only people can change; an outage is no
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
 
 from gatepost.channels import conversation_actions as conversations, outgoing_message_actions as outgoing
-from gatepost.channels.triggers import rows as triggers
+from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
+from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.backoff import Backoff
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, SECOND
-from gatepost.errors import GatepostError, Unauthorized, Unavailable
+from gatepost.errors import GatepostError, NotFound, Unauthorized, Unavailable
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease
-from gatepost.jobs.periodic_duty_background import Duty, open_task_group
+from gatepost.jobs.periodic_duty_background import Duty, open_task_group, take_lease
 from gatepost.telemetry import hide_secrets
 
 log = structlog.get_logger("gatepost.channel")
@@ -120,7 +121,7 @@ class ChannelReaders:
                     await self._store.run(leases.release, lease)
 
     async def _take_lease(self, name: str) -> Lease | None:
-        return await self._store.run(leases.take, f"channel:{name}", self._holder, _LEASE_LENGTH)
+        return await take_lease(self._store, f"channel:{name}", self._holder, _LEASE_LENGTH)
 
     async def _read_and_renew(self, name: str, source: ChannelSource) -> float:
         """Read, and renew the lease meanwhile."""
@@ -174,6 +175,31 @@ class ChannelReaders:
         with suppress(GatepostError):
             await self._store.run(_set_error, name, error)
             self._errors[name] = error
+
+
+async def open_trigger(
+    store: Store, name: str, provider: str, find_token: Callable[[str], str | None]
+) -> tuple[Trigger, str | None]:
+    """
+    Return an active trigger of a provider, as it is now, and its token if it has one: that of its row, or that which
+    `find_token` returns for a reference. Raise NotFound if there is no such trigger, Unavailable if its token is
+    missing.
+    """
+    trigger, token = await store.read(_read_trigger, name, provider)
+    reference = trigger.config.token
+    if not token and reference is not None:
+        token = find_token(reference)
+    if not token and (reference is not None or trigger.is_bot):
+        where = f" ({reference})" if reference is not None else ""
+        raise Unavailable(f"the token of {trigger.label} is not here{where}", hint="set it where the gateway runs")
+    return trigger, token
+
+
+def _read_trigger(tx: Reader, name: str, provider: str) -> tuple[Trigger, str | None]:
+    trigger = trigger_actions.show(tx, name)
+    if trigger.provider != provider or not trigger.active:
+        raise NotFound(f"there is no active trigger {name!r} of {provider!r}")
+    return trigger, trigger_actions.read_secret(tx, trigger)
 
 
 def _list_triggers(tx: Reader, providers: list[str]) -> dict[str, tuple[str, object]]:

@@ -13,7 +13,7 @@ from gatepost.channels.routing.rule import MAX_RANK, ROUTING, RouteRule
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox.event import Priority, Ref
+from gatepost.inbox.event import USER_CHANNELS, Priority, Ref
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, View, read, write
@@ -23,7 +23,7 @@ from gatepost.operations.tool import FOR_RESIDENTS, Tool
 TAG = "routes"
 
 Name = Annotated[str, describe("the name of the rule", minLength=1, maxLength=100)]
-Channel = Annotated[str, describe("the channel that it is about, such as telegram or webhook; * is any")]
+Channel = Annotated[str, describe(f"the channel that it is about, such as {USER_CHANNELS[0]} or webhook; * is any")]
 Filters = Annotated[
     dict[str, Json],
     Meta(

@@ -88,7 +88,7 @@ def add(
 
     Examples:
       gatepost trigger route add till --filter payload.project=till --to analyst
-      gatepost trigger route add vip --channel telegram --rank 10 --to team:web
+      gatepost trigger route add vip --channel web --rank 10 --to team:web
     """
     with connect(configuration) as connection:
         route = connection.send(msgspec.structs.replace(request, filters=dict(filter or ())))

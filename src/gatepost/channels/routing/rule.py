@@ -2,7 +2,7 @@
 Routing rules: which address gets what comes through a channel.
 
 A rule has a channel (or `*`), filters, targets and a rank. A filter is a dotted path into the envelope (`channel`,
-`session`, `content`, `metadata.telegram_chat_id`, `trigger`) or the payload (`payload.repository.name`), and the value
+`session`, `content`, `metadata.chat_id`, `trigger`) or the payload (`payload.repository.name`), and the value
 that must be there. Of the active rules that match, the one with the highest rank decides, and of those with the same
 rank the oldest. Rules never apply to spaces.
 """

@@ -15,10 +15,12 @@ from gatepost.core import times
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
+from gatepost.inbox.event import USER_CHANNELS
 from gatepost.settings import Configuration
 
+_CHANNELS: Final = f"{', '.join(USER_CHANNELS[:-1])} or {USER_CHANNELS[-1]}"
 _FIELDS: Final[dict[str, Any]] = {
-    "channel": option("--channel", "CHANNEL", "only this channel: telegram, cli or web"),
+    "channel": option("--channel", "CHANNEL", f"only this channel: {_CHANNELS}"),
     "session": option("--session", "ID", "only this session, such as cli-main"),
     "kind": option("--kind", "KIND", f"one of {', '.join(EntryKind)}", parse=EntryKind.parse, choices=list(EntryKind)),
     "pending": flag("--pending", "only questions that wait for an answer"),
@@ -42,7 +44,7 @@ def shared(
     question is printed again when it has ended.
 
     Examples:
-      gatepost inbox shared --channel telegram --pending
+      gatepost inbox shared --channel web --pending
       gatepost inbox shared --session cli-main --json
       gatepost inbox shared --follow --kind user_prompt
     """

@@ -1,6 +1,6 @@
 """
 Voice messages, and what transcribes them.
 
-It may import the intake of channels and the port of Telegram bots. Start with `voice_actions.py`; the transcribers are
-adapters behind the port in `transcriber.py`.
+It may import the intake of channels. Start with `voice_actions.py`; the transcribers are adapters behind the port in
+`transcriber.py`.
 """

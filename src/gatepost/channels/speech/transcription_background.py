@@ -8,15 +8,15 @@ again.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 
 from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber, Transcript
-from gatepost.channels.speech.voice_actions import RecordingFile
-from gatepost.channels.telegram.background.bots import TelegramBots
-from gatepost.channels.telegram.bot_port import RequestRefused
+from gatepost.channels.speech.voice_actions import PendingRecording
+from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import NotFound, Unavailable
@@ -26,14 +26,19 @@ from gatepost.jobs.retry_policy import Job, compute_job_delay
 log = structlog.get_logger("gatepost.speech")
 
 _UNREADABLE: Final = "I could not understand your recording. It was passed on without its words."
+#: the media type of a recording of which the channel does not say it
+_USUAL_TYPE: Final = "audio/ogg"
 #: how long a service that is down is left alone at most
 _MAX_DELAY: Final = 10 * SECOND
 
 
 class VoiceJobs:
-    def __init__(self, store: Store, bots: TelegramBots, transcriber: Transcriber) -> None:
+    def __init__(
+        self, store: Store, download: Callable[[Trigger, str], Awaitable[bytes]], transcriber: Transcriber
+    ) -> None:
+        """`download` returns a file that the channel of a trigger keeps; it raises SpeechRefused if it never will."""
         self._store = store
-        self._bots = bots
+        self._download = download
         self._transcriber = transcriber
         #: of the transcriptions that run
         self._scopes: set[asyncio.Timeout] = set()
@@ -47,12 +52,12 @@ class VoiceJobs:
 
     async def run_job(self, job: Job) -> None:
         """Transcribe the voice message of a job, unless it has gone on without."""
-        recording = await self._store.run(voices.find_recording, job.payload)
-        if recording is None:
+        pending = await self._store.run(voices.find_recording, job.payload)
+        if pending is None:
             return
         try:
-            transcript = await self._transcribe(recording)
-        except (RequestRefused, SpeechRefused) as error:
+            transcript = await self._transcribe(pending)
+        except SpeechRefused as error:
             log.warning("a recording cannot be transcribed", voice=job.payload, reason=error.message)
             await self._store.run(voices.route_without_transcript, job.payload, _UNREADABLE)
         except (Unavailable, NotFound) as error:
@@ -62,15 +67,14 @@ class VoiceJobs:
         else:
             await self._store.run(voices.route_with_transcript, job.payload, transcript.text, transcript.confidence)
 
-    async def _transcribe(self, recording: RecordingFile) -> Transcript:
+    async def _transcribe(self, pending: PendingRecording) -> Transcript:
         """Return the transcript of a recording; raise RetryLater if this process stops."""
         try:
             async with asyncio.timeout(0 if self._is_stopped else None) as scope:
                 self._scopes.add(scope)
                 try:
-                    bot = await self._bots.find(recording.trigger)
-                    audio = await bot.api.download(recording.file_id)
-                    return await self._transcriber.transcribe(audio, recording.mime_type)
+                    audio = await self._download(pending.trigger, pending.recording.file)
+                    return await self._transcriber.transcribe(audio, pending.recording.mime_type or _USUAL_TYPE)
                 finally:
                     self._scopes.discard(scope)
         except TimeoutError:

@@ -4,20 +4,20 @@ Voice messages: store one, and route it when it is written down.
 A recording is stored with a job that transcribes it, so that a service that is slow or broken never holds up what comes
 after it. It is routed when the transcript is there; after `speech.patience`, or if there cannot be a transcript, it is
 routed without. That of a user who is not let in any more by then is dropped. Whoever spoke gets the transcript back,
-and is told if it may be wrong. The recording itself stays at Telegram: it is downloaded into memory, and gone when it
-is transcribed.
+and is told if it may be wrong. The recording itself stays where the channel keeps it: it is downloaded into memory, and
+gone when it is transcribed.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.channels import access_actions as access, intake_actions as intake, outgoing_message_actions as outgoing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.telegram.bot_port import MAX_FILE_SIZE
+from gatepost.channels.intake_actions import Received
+from gatepost.channels.provider import Recording
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.json_limits import Json
@@ -29,8 +29,8 @@ from gatepost.jobs import job_actions as jobs
 
 #: the kind of the jobs that transcribe; the payload is the id of a voice message
 TRANSCRIBE_JOB: Final = "channel.transcribe"
-#: the metadata with the message that a recording replies to
-REPLY_FIELD: Final = "telegram_reply_to"
+#: bytes of a recording that is transcribed
+MAX_RECORDING_SIZE: Final = 20 * 1024 * 1024
 #: the content of a recording without a transcript
 NOT_TRANSCRIBED: Final = "[voice, not transcribed]"
 #: a transcript with less confidence may be wrong
@@ -52,33 +52,34 @@ class Voice(NamedTuple):
     due_at: Instant | None
 
 
-class RecordingFile(Struct, frozen=True):
-    """The file of a recording that is to be transcribed."""
+class PendingRecording(NamedTuple):
+    """A recording that is to be transcribed."""
 
-    trigger: str
-    file_id: str
-    mime_type: str
+    trigger: Trigger
+    recording: Recording
 
 
 def store(
-    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None, size: int | None
-) -> None:
+    tx: Transaction, trigger: Trigger, envelope: Envelope, dedup_key: str, *, person: str | None
+) -> tuple[str | None, Received | None]:
     """
-    Store a recording of a person, and the job that transcribes it. One that is too large (`size` is in bytes), or that
-    nothing can transcribe, is routed at once, and its user is told.
+    Store a recording of a person, and the job that transcribes it; return its id. One that is too large, or that
+    nothing can transcribe, is routed at once, and its user is told: return what became of it.
     """
+    assert envelope.recording is not None
     due_at = tx.now + tx.limits.speech_patience
     number = directory.find_number(tx, person)
     id = insert(tx, trigger.number, dedup_key, envelope, due_at, person=number)
     if id is None:
-        return
-    if size is not None and size > MAX_FILE_SIZE:
-        limit = MAX_FILE_SIZE // 1024**2
-        route_without_transcript(tx, id, f"The recording is larger than {limit} MB, so I cannot hear it.")
-    elif not tx.limits.has_speech:
-        route_without_transcript(tx, id, "I cannot hear recordings yet. Write to me instead.")
-    else:
-        jobs.add(tx, TRANSCRIBE_JOB, id)
+        return None, None
+    if (envelope.recording.size or 0) > MAX_RECORDING_SIZE:
+        limit = MAX_RECORDING_SIZE // 1024**2
+        sentence = f"The recording is larger than {limit} MB, so I cannot hear it."
+        return None, route_without_transcript(tx, id, sentence)
+    if not tx.limits.has_speech:
+        return None, route_without_transcript(tx, id, "I cannot hear recordings yet. Write to me instead.")
+    jobs.add(tx, TRANSCRIBE_JOB, id)
+    return id, None
 
 
 def insert(
@@ -108,23 +109,22 @@ def lock(tx: Transaction, id: str) -> Voice | None:
     return Voice(row.id, row.trigger, row.dedup_key, row.person_name, envelope, row.state, row.due_at)
 
 
-def find_recording(tx: Transaction, id: str) -> RecordingFile | None:
+def find_recording(tx: Transaction, id: str) -> PendingRecording | None:
     """Return what is to be transcribed; None if it was, or is given up."""
     voice = lock(tx, id)
     trigger = triggers.read(tx, voice.trigger) if voice is not None and voice.state == "pending" else None
-    if voice is None or trigger is None:
+    if voice is None or trigger is None or voice.envelope.recording is None:
         return None
-    metadata = voice.envelope.metadata
-    return RecordingFile(trigger.name, metadata["telegram_file_id"], metadata.get("telegram_mime_type", "audio/ogg"))
+    return PendingRecording(trigger, voice.envelope.recording)
 
 
-def route_with_transcript(tx: Transaction, id: str, transcript: str, confidence: float | None) -> bool:
-    """Route a voice message with its transcript; return False if it went on without."""
+def route_with_transcript(tx: Transaction, id: str, transcript: str, confidence: float | None) -> Received | None:
+    """Route a voice message with its transcript; return None if it went on without."""
     if not has_visible_text(transcript):
         return route_without_transcript(tx, id, "I heard no words in your recording.")
     voice = _end(tx, id, "transcribed")
     if voice is None:
-        return False
+        return None
     transcript = transcript.strip()
     is_doubtful = confidence is not None and confidence < LOW_CONFIDENCE
     echo = f"> {transcript}".replace("\n", "\n> ")
@@ -135,20 +135,18 @@ def route_with_transcript(tx: Transaction, id: str, transcript: str, confidence:
     details: dict[str, Json] = {"transcript": True}
     if confidence is not None:
         details["confidence"] = round(confidence, 3)
-    _route(tx, voice, replace(voice.envelope, content=content), details)
-    return True
+    return _route(tx, voice, replace(voice.envelope, content=content), details)
 
 
-def route_without_transcript(tx: Transaction, id: str, sentence: str) -> bool:
-    """Route a voice message without a transcript, and tell its user; return False if it has ended before."""
+def route_without_transcript(tx: Transaction, id: str, sentence: str) -> Received | None:
+    """Route a voice message without a transcript, and tell its user; return None if it has ended before."""
     voice = _end(tx, id, "failed")
     if voice is None:
-        return False
+        return None
     _say(tx, voice, sentence)
     content = "\n".join(part for part in (voice.envelope.content, NOT_TRANSCRIBED) if part)
     # A recording without words cannot be the answer to a question.
-    _route(tx, voice, replace(voice.envelope, content=content, kind=EnvelopeKind.MEDIA), {"transcript": False})
-    return True
+    return _route(tx, voice, replace(voice.envelope, content=content, kind=EnvelopeKind.MEDIA), {"transcript": False})
 
 
 def has_overdue(tx: Reader) -> bool:
@@ -158,7 +156,7 @@ def has_overdue(tx: Reader) -> bool:
 
 def route_overdue(tx: Transaction) -> int:
     """Route the voice messages that have waited long enough; return how many."""
-    return sum(route_without_transcript(tx, id, _PATIENCE_OVER) for id in _list_overdue(tx, _MAX_DUE))
+    return sum(route_without_transcript(tx, id, _PATIENCE_OVER) is not None for id in _list_overdue(tx, _MAX_DUE))
 
 
 def _list_overdue(tx: Reader, limit: int) -> list[str]:
@@ -183,27 +181,24 @@ def _end(tx: Transaction, id: str, state: str) -> Voice | None:
     return voice if has_ended and is_let_in else None
 
 
-def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[str, Json]) -> None:
+def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[str, Json]) -> Received:
     trigger = triggers.read(tx, voice.trigger)
     assert trigger is not None
-    assert envelope.chat is not None
-    question = None
-    if (reply_to := envelope.metadata.get(REPLY_FIELD)) is not None:
-        question = outgoing.find_by_sent_id(tx, trigger.number, envelope.chat, reply_to)
     received = intake.receive(
         tx,
         trigger,
         envelope,
         dedup_key=voice.dedup_key,
         person=voice.person,
-        reply_decision=question.decision if question is not None else None,
+        reply_decision=outgoing.find_decision(tx, trigger, envelope),
         details=details,
     )
     if received.notice is not None:
         _say(tx, voice, received.notice)
+    return received
 
 
 def _say(tx: Transaction, voice: Voice, text: str) -> None:
-    assert voice.envelope.chat is not None
-    thread = voice.envelope.metadata.get("telegram_thread_id")
-    outgoing.send(tx, voice.trigger, voice.envelope.chat, text, thread=thread, user_id=voice.envelope.user)
+    envelope = voice.envelope
+    assert envelope.chat is not None
+    outgoing.send(tx, voice.trigger, envelope.chat, text, thread=envelope.thread, user_id=envelope.user)

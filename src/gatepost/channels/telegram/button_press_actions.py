@@ -45,11 +45,12 @@ def take(tx: Transaction, trigger: Trigger, press: ButtonPress, key: bytes) -> P
     """Do what a press asks for, and return the answer to it."""
     if press.chat is None:
         return _refuse(press, _INVALID)
-    verdict = access.check_lists(trigger.config, str(press.chat.id), str(press.sender.id))
+    chat, user = str(press.chat), str(press.user)
+    verdict = access.check_lists(trigger.config, chat, user)
     if verdict is ListVerdict.BLOCKED:
         return PressAnswer(query_id=press.query_id)
-    button = parse_callback_data(press.data, key, chat=press.chat.id)
-    person = access.find_person(tx, trigger, str(press.chat.id), str(press.sender.id))
+    button = parse_callback_data(press.data, key, chat=press.chat)
+    person = access.find_person(tx, trigger, chat, user)
     match button:
         case None:
             return _refuse(press, _INVALID)
@@ -64,14 +65,13 @@ def take(tx: Transaction, trigger: Trigger, press: ButtonPress, key: bytes) -> P
 def _answer_decision(
     tx: Transaction, trigger: Trigger, press: ButtonPress, button: DecisionButton, person: str | None
 ) -> PressAnswer:
-    assert press.chat is not None
     try:
         decision = decisions.show(tx, button.decision)
     except NotFound:
         return _refuse(press, _INVALID)
     if person not in decision.respondents:
         return _refuse(press, "This question is not for you.")
-    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
+    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat), str(press.message_id))
     newer = [
         other
         for other in outgoing.list_by_decision(tx, decision.number)
@@ -91,8 +91,7 @@ def _answer_decision(
 def _answer_pairing(
     tx: Transaction, trigger: Trigger, press: ButtonPress, button: PairingButton, person: str | None
 ) -> PressAnswer:
-    assert press.chat is not None
-    if person != directory.ADMINISTRATOR or press.chat.is_group or press.chat.id != press.sender.id:
+    if person != directory.ADMINISTRATOR or press.chat != press.user:
         return _refuse(press, "Only an administrator can do this.")
     try:
         verb = pairing.approve if button.is_approval else pairing.deny
@@ -102,7 +101,7 @@ def _answer_pairing(
     except GatepostError as error:
         return _refuse(press, error.message)
     verdict = f"Approved: {{}} is {answered.person}" if button.is_approval else "Denied: {}"
-    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat.id), str(press.message_id))
+    message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat), str(press.message_id))
     if message is not None:
         content = f"{message.content}\n\n{verdict.format(escape_markdown(answered.display))}"
         outgoing.send(tx, trigger.number, message.chat, content, replaces=message.number)

@@ -3,7 +3,7 @@ Updates of the Telegram Bot API: what happened in the chats of a bot.
 
 `parse_update` returns one of five things; everything that is none of the first four is ignored, with the reason:
 
-    InboundMessage     somebody wrote, spoke, or sent a picture or a file; or changed what they wrote
+    UserMessage        somebody wrote, spoke, or sent a picture or a file; or changed what they wrote
     ButtonPress        somebody pressed a button under a message of the bot
     MembershipChange   the bot was added to a chat, removed from it, or blocked by a person
     ChatMigration      a group became a supergroup, and has another id from now on
@@ -26,17 +26,16 @@ at, so that Telegram can add some. A field that Telegram began to send later has
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
-from gatepost.channels.telegram.message_parts import TextEntity, clean_text, count_units, slice_units
+from gatepost.channels.provider import Recording, UserMessage
+from gatepost.channels.telegram.message_parts import clean_text, count_units, slice_units
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
-from gatepost.core.times import MAX_INSTANT, SECOND, Instant
+from gatepost.core.times import MAX_INSTANT, SECOND
 from gatepost.errors import Invalid, quote_value
-
-RecordingKind = Literal["voice", "audio", "video_note"]
 
 #: the largest id, of anything
 _MAX_ID: Final = 2**63 - 1
@@ -49,7 +48,7 @@ _Date = Annotated[int, Meta(ge=0, le=MAX_INSTANT // SECOND)]
 ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query", "my_chat_member")
 
 _CHAT_TYPES: Final = frozenset(("private", "group", "supergroup"))
-_RECORDING_KINDS: Final[tuple[RecordingKind, ...]] = ("voice", "audio", "video_note")
+_RECORDING_KINDS: Final = ("voice", "audio", "video_note")
 #: the more exact kind first: an animation is a document too, and a venue is a location
 _MEDIA_KINDS: Final = (
     *("animation", "live_photo", "photo", "video", "document", "sticker", "paid_media", "story"),
@@ -84,14 +83,11 @@ class WireEntity(Struct):
     type: str
     offset: _Number
     length: _Number
-    url: str | None = None
-    language: str | None = None
     user: WireUser | None = None
 
 
 class WireFile(Struct):
     file_id: Annotated[str, Meta(min_length=1)]
-    duration: _Number | None = None
     file_size: _Number | None = None
     mime_type: str | None = None
 
@@ -125,9 +121,6 @@ class WireMessage(Struct):
 class WirePressedMessage(Struct):
     message_id: _Id
     chat: WireChat
-    date: _Date = 0
-    message_thread_id: _Thread | None = None
-    is_topic_message: bool = False
 
 
 class WireCallbackQuery(Struct):
@@ -144,7 +137,6 @@ class WireMember(Struct):
 
 class WireMemberUpdate(Struct):
     chat: WireChat
-    sender: WireUser = field(name="from")
     old_chat_member: WireMember
     new_chat_member: WireMember
 
@@ -155,83 +147,14 @@ class BotIdentity(Struct, frozen=True):
     username: str
 
 
-class TelegramUser(Struct, frozen=True, kw_only=True):
-    """A person, or a chat in whose name somebody writes; the id of a chat is negative."""
-
-    id: int
-    name: str
-    username: str | None = None
-
-
-class TelegramChat(Struct, frozen=True, kw_only=True):
-    id: int
-    #: `private`, `group` or `supergroup`
-    type: str
-    title: str | None = None
-
-    @property
-    def is_group(self) -> bool:
-        return self.type != "private"
-
-
-class BotCommand(Struct, frozen=True):
-    #: in lower case, without the slash and the name of the bot
-    name: str
-    argument: str
-
-
-class Recording(Struct, frozen=True, kw_only=True):
-    """Something that can be heard."""
-
-    kind: RecordingKind
-    file_id: str
-    #: in seconds
-    duration: int | None
-    #: in bytes
-    size: int | None
-    mime_type: str | None
-
-
-class InboundMessage(Struct, frozen=True, kw_only=True):
-    chat: TelegramChat
-    sender: TelegramUser
-    message_id: int
-    #: the topic, in a chat with topics
-    thread_id: int | None
-    sent_at: Instant
-    #: the text, or the caption of a picture or a file
-    text: str
-    entities: tuple[TextEntity, ...]
-    #: the message that it replies to
-    reply_to: int | None
-    replies_to_bot: bool
-    command: BotCommand | None
-    mentions_bot: bool
-    recording: Recording | None
-    #: the kind of anything that is neither text nor a recording: `photo`, `paid media`
-    media: str | None
-    is_edited: bool
-    is_forwarded: bool
-    #: whether it was written in the name of a chat, which is then the sender
-    is_sent_as_chat: bool
-
-    @property
-    def is_addressed(self) -> bool:
-        """True if it is meant for the bot, and not for a group in which the bot is."""
-        return not self.chat.is_group or self.mentions_bot or self.replies_to_bot or self.command is not None
-
-
 class ButtonPress(Struct, frozen=True, kw_only=True):
     #: the id to answer it by
     query_id: str
-    sender: TelegramUser
+    user: int
     data: str
-    #: the chat, the topic and the message of the button; None if the message was sent by way of an inline query
-    chat: TelegramChat | None
-    thread_id: int | None
+    #: the chat and the message of the button; None if the message was sent by way of an inline query
+    chat: int | None
     message_id: int | None
-    #: whether the message is too old to be read or changed
-    is_inaccessible: bool
 
 
 class Membership(ParsedEnum, description="a membership"):
@@ -244,9 +167,7 @@ class Membership(ParsedEnum, description="a membership"):
 
 
 class MembershipChange(Struct, frozen=True, kw_only=True):
-    chat: TelegramChat
-    #: who has changed it
-    sender: TelegramUser
+    chat: int
     membership: Membership
 
 
@@ -263,7 +184,7 @@ class Ignored(Struct, frozen=True):
     query_id: str | None = None
 
 
-UpdateContent = InboundMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
+UpdateContent = UserMessage | ButtonPress | MembershipChange | ChatMigration | Ignored
 
 
 class TelegramUpdate(Struct, frozen=True, kw_only=True):
@@ -322,34 +243,34 @@ def _parse_message(raw: Json, bot: BotIdentity, *, is_edited: bool) -> UpdateCon
         return Ignored(f"a message of the kind {quote_value(kinds[0])}" if kinds else "a message with nothing in it")
 
     is_forwarded = raw.get("forward_origin") is not None or raw.get("forward_date") is not None
-    mentions_bot = _has_mention(text, raw_entities, bot)
+    is_addressed = message.chat.type == "private" or _has_mention(text, raw_entities, bot)
     command = None
     match = _COMMAND.fullmatch(message.text and text)
     is_code = any(entity.type in ("code", "pre") and entity.offset == 0 for entity in raw_entities)
     if match and not (is_code or is_forwarded or is_edited):
         if match[2] and match[2].lower() != bot.username.lower():
             return Ignored("a command for another bot")
-        command = BotCommand(match[1].lower(), (match[3] or "").strip())
-        mentions_bot = mentions_bot or bool(match[2])
+        command = match[1].lower()
 
-    reply = message.reply_to_message if _is_real_reply(message) else None
-    return InboundMessage(
-        chat=_build_chat(message.chat),
-        sender=_build_sender(sender),
-        message_id=message.message_id,
-        thread_id=message.message_thread_id if message.is_topic_message else None,
-        sent_at=message.date * SECOND,
+    username = clean_text(sender.username) if sender.username else None
+    is_reply = _is_reply_to(message, bot)
+    thread = message.message_thread_id if message.is_topic_message else None
+    return UserMessage(
+        id=str(message.message_id),
+        user=str(sender.id),
         text=text,
-        entities=tuple(_build_entity(entity) for entity in raw_entities),
-        reply_to=reply.message_id if reply else None,
-        replies_to_bot=bool(reply and reply.sender and reply.sender.id == bot.id),
+        chat=None if message.chat.type == "private" else str(message.chat.id),
+        thread=str(thread) if thread is not None else None,
+        display=_build_name(sender, username),
+        handle=username,
+        reply_to=str(message.reply_to_message.message_id) if message.reply_to_message and is_reply else None,
+        replaces=str(message.message_id) if is_edited else None,
+        is_addressed=is_addressed or is_reply or command is not None,
+        is_forwarded=is_forwarded,
+        is_anonymous=message.sender_chat is not None,
         command=command,
-        mentions_bot=mentions_bot,
         recording=recording,
         media=media and media.replace("_", " "),
-        is_edited=is_edited,
-        is_forwarded=is_forwarded,
-        is_sent_as_chat=message.sender_chat is not None,
     )
 
 
@@ -369,13 +290,8 @@ def _find_recording(message: WireMessage) -> Recording | None:
     for kind in _RECORDING_KINDS:
         file: WireFile | None = getattr(message, kind)
         if file is not None:
-            return Recording(
-                kind=kind,
-                file_id=clean_text(file.file_id),
-                duration=file.duration,
-                size=file.file_size,
-                mime_type=clean_text(file.mime_type) if file.mime_type else None,
-            )
+            mime_type = clean_text(file.mime_type) if file.mime_type else None
+            return Recording(file=clean_text(file.file_id), mime_type=mime_type, size=file.file_size)
     return None
 
 
@@ -389,10 +305,11 @@ def _has_mention(text: str, entities: Sequence[WireEntity], bot: BotIdentity) ->
     )
 
 
-def _is_real_reply(message: WireMessage) -> bool:
-    """Return False if it replies to nothing, or only to the first message of its topic."""
+def _is_reply_to(message: WireMessage, bot: BotIdentity) -> bool:
+    """Return True if it replies to the bot, and not only to the first message of its topic."""
     reply = message.reply_to_message
-    return reply is not None and not (message.is_topic_message and reply.message_id == message.message_thread_id)
+    is_first = reply is not None and message.is_topic_message and reply.message_id == message.message_thread_id
+    return reply is not None and not is_first and reply.sender is not None and reply.sender.id == bot.id
 
 
 def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
@@ -401,12 +318,10 @@ def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
     message = query.message
     return ButtonPress(
         query_id=clean_text(query.id),
-        sender=_build_sender(query.sender),
+        user=query.sender.id,
         data=clean_text(query.data),
-        chat=_build_chat(message.chat) if message else None,
-        thread_id=message.message_thread_id if message and message.is_topic_message else None,
+        chat=message.chat.id if message else None,
         message_id=message.message_id if message else None,
-        is_inaccessible=message is not None and message.date == 0,
     )
 
 
@@ -423,32 +338,15 @@ def _parse_membership(change: WireMemberUpdate) -> MembershipChange | Ignored:
     was_present, is_present = (_is_present(member) for member in (change.old_chat_member, change.new_chat_member))
     if was_present == is_present:
         return Ignored("the rights of the bot in a chat")
-    chat = _build_chat(change.chat)
-    absence = Membership.REMOVED if chat.is_group else Membership.BLOCKED
-    return MembershipChange(
-        chat=chat,
-        sender=_build_sender(change.sender),
-        membership=Membership.JOINED if is_present else absence,
-    )
+    absence = Membership.BLOCKED if change.chat.type == "private" else Membership.REMOVED
+    return MembershipChange(chat=change.chat.id, membership=Membership.JOINED if is_present else absence)
 
 
 def _is_present(member: WireMember) -> bool:
     return member.status in _PRESENT_STATUSES or (member.status == "restricted" and member.is_member)
 
 
-def _build_sender(sender: WireUser | WireChat) -> TelegramUser:
-    """Return who has sent something. A name has at most 200 characters; a user always has one in Telegram."""
+def _build_name(sender: WireUser | WireChat, username: str | None) -> str:
+    """Return the name of who has sent something. It has at most 200 characters; a user always has one in Telegram."""
     name = f"{sender.first_name} {sender.last_name}" if isinstance(sender, WireUser) else sender.title or ""
-    name = clean_text(name).strip()[:_MAX_NAME_LENGTH]
-    username = clean_text(sender.username) if sender.username else None
-    return TelegramUser(id=sender.id, name=name or username or str(sender.id), username=username)
-
-
-def _build_chat(chat: WireChat) -> TelegramChat:
-    title = clean_text(chat.title)[:_MAX_NAME_LENGTH] if chat.title else None
-    return TelegramChat(id=chat.id, type=clean_text(chat.type), title=title)
-
-
-def _build_entity(entity: WireEntity) -> TextEntity:
-    url, language = (clean_text(text) if text else None for text in (entity.url, entity.language))
-    return TextEntity(clean_text(entity.type), entity.offset, entity.length, url, language)
+    return clean_text(name).strip()[:_MAX_NAME_LENGTH] or username or str(sender.id)

@@ -128,7 +128,7 @@ def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:
         rules.check_field(spec.provider, "scheme")
     if spec.secret is not None:
         rules.check_field(spec.provider, "token")
-    if spec.provider == "telegram" and not (spec.secret or spec.config.token):
+    if rules.is_bot(spec.provider) and not (spec.secret or spec.config.token):
         raise Invalid("a bot needs a token", hint="give `token`: @BotFather gives you one")
     return None, spec.secret
 
@@ -175,7 +175,7 @@ def check_config(provider: str, config: TriggerConfig) -> TriggerConfig:
         rules.check_public_url(config.public_url)
     elif config.mode is DeliveryMode.WEBHOOK:
         raise Invalid(
-            "mode: a bot in webhook mode needs the URL at which Telegram reaches this gateway",
+            f"mode: a bot in webhook mode needs the URL at which {provider.title()} reaches this gateway",
             hint="give it, as with --public-url https://gatepost.example",
         )
     if config.heartbeat is not None:
@@ -221,7 +221,7 @@ def change(
     if "owner" in changes:
         changes["owner"] = _resolve_owner(tx, changes["owner"], by)
     changed = replace(trigger, **changes)
-    if changed.active and not trigger.active and trigger.provider in ("webhook", "telegram"):
+    if changed.active and not trigger.active and (trigger.is_bot or trigger.provider == "webhook"):
         _require_secret(tx, trigger)
     if not _is_administrator(by):
         _check_rights(trigger.config, changed.config, by, has_token=has_token)

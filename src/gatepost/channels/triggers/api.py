@@ -3,7 +3,7 @@ Triggers: how something outside reaches agents. Their owners and the administrat
 webhooks.
 """
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
@@ -11,12 +11,14 @@ from msgspec import UNSET, Meta, UnsetType, field
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import ROUTING
 from gatepost.channels.triggers.trigger import (
+    BUILT_IN_PROVIDERS,
     MAX_PROMPT_LENGTH,
     DeliveryMode,
     GroupMode,
     Heartbeat,
     Trigger,
     TriggerSchedule,
+    TriggerSettings,
     WakeMode,
 )
 from gatepost.channels.webhooks import verification as webhook
@@ -35,13 +37,14 @@ from gatepost.operations.fields import (
     Setting,
     Source,
     Time,
+    derive_settings,
+    derive_view,
     describe,
 )
 from gatepost.operations.operation import Page, Request, RequestPart, View, raw, read, write
 from gatepost.operations.tool import FOR_RESIDENTS, Tool
 
 Interval = Annotated[str, Format(format_duration), Meta(examples=["30m"])]
-ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
 
 
 class ScheduleView(RecordView[TriggerSchedule]):
@@ -55,29 +58,35 @@ class HeartbeatView(RecordView[Heartbeat]):
     active_hours: list[int] | None
 
 
-class TriggerView(RecordView[Trigger]):
-    """A trigger, without its secret or token."""
-
+class _TriggerHead(RecordView[Trigger], kw_only=True):
     name: str
     provider: str
     scheme: Scheme | None
     target: str | None
     prompt: str | None
     owner: str
-    session: Annotated[str | None, Source("config.session")]
-    requires: Annotated[list[str], Source("config.requires")]
-    templates: Annotated[list[Json], Source("config.templates")]
+
+
+if TYPE_CHECKING:
+
+    class _ShownSettings(_TriggerHead, TriggerSettings, kw_only=True): ...
+
+else:
+    _ShownSettings = derive_view(_TriggerHead, TriggerSettings, "config")
+
+
+class TriggerView(_ShownSettings, kw_only=True):
+    """A trigger, without its secret or token."""
+
+    mode: Annotated[  # type: ignore[assignment]  # not every trigger has one
+        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_bot else None)
+    ]
+    groups: Annotated[  # type: ignore[assignment]
+        GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)
+    ]
     schedule: Annotated[ScheduleView | None, Source("config.schedule")]
     heartbeat: Annotated[HeartbeatView | None, Source("config.heartbeat")]
-    allow: Annotated[list[int], Source("config.allow")]
-    block: Annotated[list[int], Source("config.block")]
-    mode: Annotated[
-        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.provider == "telegram" else None)
-    ]
-    groups: Annotated[GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)]
     token: Annotated[str | None, describe("where the token of a bot is, if it is not stored"), Source("config.token")]
-    public_url: Annotated[str | None, Source("config.public_url")]
-    options: Annotated[dict[str, Any], Source("config.options")]
     active: bool
     is_from_file: Annotated[bool, describe("whether it is set in gatepost.toml, and can only be changed there")]
     next_at: Annotated[Time | None, describe("when a schedule fires next")]
@@ -115,9 +124,7 @@ class HeartbeatSpec(RequestPart):
     ] = None
 
 
-class TriggerFields(Request[TriggerView], kw_only=True):
-    """What a request says of a trigger. A field that is null gets its default."""
-
+class _GivenHead(Request[TriggerView], kw_only=True):
     secret_fields = frozenset({"secret", "token"})
 
     scheme: Setting[Annotated[Scheme, describe("how callers of a webhook prove who they are; by default header")]] = (
@@ -139,17 +146,21 @@ class TriggerFields(Request[TriggerView], kw_only=True):
     owner: Setting[
         Annotated[str, describe("the address that manages it and gets alerts about it; by default team:root/system3")]
     ] = UNSET
-    session: Setting[Annotated[str, Meta(description="a template of the session", examples=["pr-{{number}}"])]] = UNSET
-    requires: Setting[Annotated[tuple[str, ...], describe("metadata that every message must have")]] = UNSET
-    templates: Setting[Annotated[list[dict[str, Any]], describe("how the payloads of a webhook become lines")]] = UNSET
+
+
+if TYPE_CHECKING:
+
+    class _GivenSettings(_GivenHead, TriggerSettings, kw_only=True): ...
+
+else:
+    _GivenSettings = derive_settings(_GivenHead, TriggerSettings)
+
+
+class TriggerFields(_GivenSettings, kw_only=True):
+    """What a request says of a trigger. A field that is null gets its default."""
+
     schedule: Setting[Annotated[ScheduleSpec, describe("when a cron trigger fires")]] = UNSET
     heartbeat: Setting[Annotated[HeartbeatSpec, describe("only fire if the target has something to do")]] = UNSET
-    allow: Setting[Annotated[tuple[ChannelId, ...], describe("the chats and users who may write to a bot")]] = UNSET
-    block: Setting[Annotated[tuple[ChannelId, ...], describe("the chats and users who may not")]] = UNSET
-    mode: Setting[Annotated[DeliveryMode, describe("how a bot gets messages; by default polling")]] = UNSET
-    groups: Setting[Annotated[GroupMode, describe("what a bot reads in groups; by default mention")]] = UNSET
-    public_url: Setting[Annotated[str, describe("the URL of this gateway, as a channel reaches it")]] = UNSET
-    options: Setting[Annotated[dict[str, Any], describe("what the provider of another package needs")]] = UNSET
 
 
 @write(
@@ -159,14 +170,14 @@ class TriggerFields(Request[TriggerView], kw_only=True):
     errors=(NotFound, Conflict, TooLarge),
     example={"name": "github-main", "scheme": "github", "secret": "a-long-shared-secret", "target": "analyst"},
 )
-class AddTrigger(TriggerFields):
+class AddTrigger(TriggerFields, kw_only=True):
     """
     Add a trigger. Its secret or token is never shown again. Besides the administrator, agents with the skill `routing`
     and those who own triggers by default can add their own.
     """
 
     name: NewName
-    provider: Annotated[str, describe("webhook, telegram, cron, service, or that of a package")] = "webhook"
+    provider: Annotated[str, describe(f"{', '.join(BUILT_IN_PROVIDERS)}, or that of a package")] = "webhook"
 
 
 @read(
@@ -213,7 +224,7 @@ class ShowTrigger(Request[TriggerView]):
         doors=FOR_RESIDENTS,
     ),
 )
-class ChangeTrigger(TriggerFields):
+class ChangeTrigger(TriggerFields, kw_only=True):
     """Change what is named in the body; the rest stays. An inactive webhook answers as if it did not exist."""
 
     name: str
@@ -249,6 +260,7 @@ class TriggerPreviewView(View):
 @read(
     "POST /api/triggers/{name}/test",
     access=Anybody(),
+    is_dry_run=True,
     errors=(NotFound,),
     example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},
 )
@@ -258,7 +270,7 @@ class PreviewTrigger(Request[TriggerPreviewView]):
     name: str
     payload: Annotated[
         Json,
-        describe("what the service would send; of a channel an update of Telegram, or {content, session, metadata}"),
+        describe("what the service would send; of a channel {content, session, metadata}, or an update of a bot"),
     ]
     headers: Annotated[dict[str, str], describe("the headers of the request")] = field(default_factory=dict)
 

@@ -8,7 +8,13 @@ import msgspec
 from msgspec import UNSET
 
 from gatepost.channels.triggers import api
-from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS, ENV_TOKEN, check_trigger_name, parse_active_hours
+from gatepost.channels.triggers.trigger import (
+    BUILT_IN_PROVIDERS,
+    ENV_TOKEN,
+    TriggerSettings,
+    check_trigger_name,
+    parse_active_hours,
+)
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
@@ -57,6 +63,7 @@ def _parse_header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+#: how some fields are typed; any other is an option of its name
 _FIELDS: Final[dict[str, Any]] = {
     "scheme": option("--scheme", "SCHEME", parse=Scheme.parse),
     "target": option("--to", "ADDRESS"),
@@ -66,9 +73,6 @@ _FIELDS: Final[dict[str, Any]] = {
     "requires": option("--require", "FIELD", "metadata that every message must have; repeatable"),
     "allow": option("--allow", "ID", "a chat or a user who may write to a bot; repeatable", parse=_parse_id),
     "block": option("--block", "ID", "a chat or a user who may not; repeatable", parse=_parse_id),
-    "mode": option("--mode", "polling|webhook", choices=("polling", "webhook")),
-    "groups": option("--groups", "mention|all|off", choices=("mention", "all", "off")),
-    "public_url": option("--public-url", "URL"),
     "secret": option(
         "--secret",
         "TEXT|-|@FILE",
@@ -86,6 +90,7 @@ _FIELDS: Final[dict[str, Any]] = {
     # see below
     **dict.fromkeys(("templates", "schedule", "heartbeat")),
 }
+_UNCHANGED: Final = dict.fromkeys(api.TriggerFields.__struct_fields__)
 TemplateOption = Annotated[
     list[list[Any]] | None,
     option("--template", "@FILE|JSON", "how payloads become lines; repeatable", parse=_read_templates),
@@ -285,23 +290,23 @@ def show(trigger: api.TriggerView) -> Facts:
         ("proof", trigger.scheme.instructions if trigger.scheme is not None else None),
         ("to", trigger.target or "whom the rules name"),
         ("prompt", trigger.prompt),
-        ("session", trigger.session),
-        ("requires", ", ".join(trigger.requires)),
-        ("templates", len(trigger.templates) or None),
         ("fires", _describe_schedule(trigger.schedule) if trigger.schedule else None),
         ("next", output.format_seconds(trigger.next_at)),
         ("heartbeat", hours if heartbeat else None),
-        ("mode", trigger.mode),
-        ("groups", trigger.groups),
-        ("allow", ", ".join(map(str, trigger.allow))),
-        ("block", ", ".join(map(str, trigger.block))),
         ("token", trigger.token),
-        ("url", trigger.public_url),
-        ("options", msgspec.json.encode(trigger.options).decode() if trigger.options else None),
+        *((name.replace("_", " "), _format(getattr(trigger, name))) for name in TriggerSettings.__struct_fields__),
         ("owner", trigger.owner),
         ("set in", "gatepost.toml" if trigger.is_from_file else None),
         ("since", trigger.created_at),
     ]
+
+
+def _format(setting: Any) -> object:
+    """Return a setting as people read it; nothing if it is empty."""
+    if isinstance(setting, tuple):
+        is_plain = all(isinstance(item, str | int) for item in setting)
+        return ", ".join(map(str, setting)) if is_plain else len(setting)
+    return msgspec.json.encode(setting).decode() if isinstance(setting, dict) and setting else setting or None
 
 
 def _describe_schedule(schedule: Any) -> str:
@@ -380,7 +385,7 @@ def fires(fire: PastFireView) -> TableRow:
     return build_past_fire_row(fire)
 
 
-@triggers.send("enable", api.ChangeTrigger, name=NAME, active=True, **dict.fromkeys(_FIELDS))
+@triggers.send("enable", api.ChangeTrigger, name=NAME, active=True, **_UNCHANGED)
 def enable(trigger: api.TriggerView) -> Outcome:
     """
     Open a trigger that was closed.
@@ -391,7 +396,7 @@ def enable(trigger: api.TriggerView) -> Outcome:
     return Outcome(trigger.name, f"{_build_path(trigger) or trigger.name} is open again")
 
 
-@triggers.send("disable", api.ChangeTrigger, name=NAME, active=False, **dict.fromkeys(_FIELDS))
+@triggers.send("disable", api.ChangeTrigger, name=NAME, active=False, **_UNCHANGED)
 def disable(trigger: api.TriggerView) -> Outcome:
     """
     Close a trigger: nothing comes through it. A webhook answers as if it did not exist.

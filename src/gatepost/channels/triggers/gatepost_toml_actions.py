@@ -14,7 +14,7 @@ stays closed.
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.triggers import actions as triggers, rows
@@ -80,16 +80,6 @@ def remove(tx: Transaction, name: str) -> None:
         triggers.change(tx, name, {"active": False, "is_from_file": False}, from_file=True)
     else:
         triggers.remove(tx, row)
-
-
-class DryRunPassed(Exception):
-    """Raised to roll back a dry run that found no error."""
-
-
-def dry_run(tx: Transaction, file_trigger: FileTrigger, secret: str | None) -> NoReturn:
-    """Do what `apply` does, and raise its error, else DryRunPassed: nothing is stored in any case."""
-    apply(tx, file_trigger, secret)
-    raise DryRunPassed
 
 
 def _find_row(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> Trigger | None:

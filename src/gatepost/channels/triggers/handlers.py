@@ -17,6 +17,7 @@ from gatepost.channels.triggers.trigger import (
     Trigger,
     TriggerConfig,
     TriggerSchedule,
+    TriggerSettings,
     check_field,
     check_provider,
 )
@@ -28,10 +29,7 @@ from gatepost.operations.access import Caller
 from gatepost.operations.pagination import read_page
 
 #: fields of a request that are part of the configuration, besides its token
-_CONFIG_FIELDS: Final = (
-    *("session", "requires", "templates", "schedule", "heartbeat"),
-    *("allow", "block", "mode", "groups", "public_url", "options"),
-)
+_CONFIG_FIELDS: Final = (*TriggerSettings.__struct_fields__, "schedule", "heartbeat")
 _DEFAULTS: Final = TriggerConfig()
 
 
@@ -113,7 +111,7 @@ def delete_trigger(tx: Transaction, request: api.DeleteTrigger, caller: Caller) 
 
 
 @api.PreviewTrigger.handler
-def preview_trigger(tx: Reader, request: api.PreviewTrigger, caller: Caller) -> api.TriggerPreviewView:
+def preview_trigger(tx: Transaction, request: api.PreviewTrigger, caller: Caller) -> api.TriggerPreviewView:
     trigger = triggers.find_own(tx, request.name, caller.entity)
     preview = trigger_preview.preview(tx, trigger, request.payload, request.headers)
     events = [

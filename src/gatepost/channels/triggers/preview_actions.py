@@ -1,36 +1,38 @@
 """
-Show what a trigger would make of a payload, and who would get it. Nothing is stored.
+Show what a trigger would make of a payload, and who would get it: it is done, and whoever calls this rolls it back
+(`core/dry_run.py`).
 
 A webhook gets its payload with the headers of a request, as its service sends them; neither secret nor signature is
-needed. Of a channel on which people write, the payload is a message: `{content, session, metadata}`; of a bot on
-Telegram it may be an update as Telegram sends it. A schedule has no payload: it shows what would happen if it were due
-now.
+needed. Of a channel on which people write, the payload is a message: `{content, session, metadata}`; of a bot it may be
+an update as its channel sends it. A schedule has no payload: it shows what would happen if it were due now.
 """
 
 import json
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gatepost.channels import conversation_actions as conversations, envelope as envelopes, intake_actions as intake
+from gatepost.channels import conversation_actions as conversations, intake_actions as intake
 from gatepost.channels.conversation import RESET_TEXT, parse_command
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import recipient_actions as recipients
+from gatepost.channels.intake_actions import Received
 from gatepost.channels.routing.recipient_actions import RouteDecision
-from gatepost.channels.telegram import update_preview_actions as telegram_preview
-from gatepost.channels.telegram.update_preview_actions import PreviewedReset
+from gatepost.channels.speech import voice_actions as voices
+from gatepost.channels.telegram import update_actions as bots
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.channels.user_message_actions import IntakeOutcome, TakenMessage
 from gatepost.channels.webhooks import delivery_actions as webhooks, verification as webhook
 from gatepost.channels.webhooks.verification import Challenge, Occurrence, Verification
 from gatepost.channels.wording import message_template, payload_lines as webhook_lines
 from gatepost.core.json_limits import Json
-from gatepost.core.ports import Reader
+from gatepost.core.ports import Transaction
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox import event
 from gatepost.inbox.event import Priority
+
+_NO_PROMPTS: Final = "it begins a new conversation, and nobody got a prompt in the old one"
 
 
 class PreviewedEvent(Struct, frozen=True, kw_only=True):
@@ -46,20 +48,13 @@ class Preview(Struct, frozen=True, kw_only=True):
     skipped: str | None = None
 
 
-def preview(tx: Reader, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
-    """Return what would happen to a payload that comes through a trigger."""
-    if trigger.provider == event.TELEGRAM and isinstance(payload, dict) and "update_id" in payload:
-        match telegram_preview.preview_update(tx, trigger, payload):
-            case str(reason):
-                return Preview(skipped=reason)
-            case Envelope() as envelope:
-                return _decide(tx, trigger, envelope)
-            case PreviewedReset() as reset:
-                return _preview_reset(reset.envelope, reset.targets)
-            case other:
-                assert_never(other)
+def preview(tx: Transaction, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
+    """Return what happens to a payload that comes through a trigger."""
+    if trigger.is_bot and isinstance(payload, dict) and "update_id" in payload:
+        taken = bots.try_update(tx, trigger, payload)
+        return Preview(skipped=taken) if isinstance(taken, str) else _show_taken(tx, trigger, taken)
     if trigger.is_channel:
-        return _preview_message(tx, trigger, _build_message(trigger, payload))
+        return _preview_message(tx, trigger, payload)
     if trigger.provider == schedules.CRON:
         slot = schedules.find_events(tx, trigger, tx.now)
         found = (PreviewedEvent(envelope=envelope, decision=decision) for envelope, decision in slot.events)
@@ -76,51 +71,65 @@ def preview(tx: Reader, trigger: Trigger, payload: Json, headers: Mapping[str, s
     return Preview(events=events, skipped=next((part.skipped for part in previews if part.skipped), None))
 
 
-def _preview_occurrence(tx: Reader, trigger: Trigger, occurrence: Occurrence, headers: Mapping[str, str]) -> Preview:
-    lines = webhooks.build_lines(trigger, occurrence, headers)
-    if not lines:
-        skipped = webhook_lines.find_skip_reason(
-            message_template.parse_templates(list(trigger.config.templates)),
-            headers,
-            occurrence.payload,
-            scheme=trigger.scheme.value if trigger.scheme is not None else trigger.name,
-            kind=occurrence.kind,
-        )
-        return Preview(skipped=skipped)
-    events: list[PreviewedEvent] = []
-    for line in lines:
-        envelope = webhooks.build_envelope(trigger, occurrence, line)
-        part = _decide(tx, trigger, envelope, subject=line.subject, priority=line.priority)
-        events += part.events
-    return Preview(events=tuple(events))
+def _preview_occurrence(
+    tx: Transaction, trigger: Trigger, occurrence: Occurrence, headers: Mapping[str, str]
+) -> Preview:
+    received = webhooks.receive(tx, trigger, [replace(occurrence, id=None)], headers=headers)
+    if received:
+        return Preview(events=tuple(event for result in received for event in _show_received(result).events))
+    skipped = webhook_lines.find_skip_reason(
+        message_template.parse_templates(list(trigger.config.templates)),
+        headers,
+        occurrence.payload,
+        scheme=trigger.scheme.value if trigger.scheme is not None else trigger.name,
+        kind=occurrence.kind,
+    )
+    return Preview(skipped=skipped)
 
 
-def _decide(tx: Reader, trigger: Trigger, envelope: Envelope, **fields: Any) -> Preview:
-    envelope = envelopes.check_envelope(envelope, trigger.config.requires)
-    decision = recipients.decide(tx, envelope, trigger)
-    return Preview(events=(PreviewedEvent(envelope=envelope, decision=decision, **fields),))
-
-
-def _preview_message(tx: Reader, trigger: Trigger, envelope: Envelope) -> Preview:
-    """Return what would become of a message that somebody writes, or of a command."""
-    command = parse_command(envelope.content)
+def _preview_message(tx: Transaction, trigger: Trigger, payload: Json) -> Preview:
+    """Show what becomes of a message that somebody writes in a session, or of a command."""
+    envelope = _build_message(trigger, payload)
+    command, key = parse_command(envelope.content), tx.new_id("evt")
     if command is None:
-        return _decide(tx, trigger, envelope)
+        return _show_received(intake.receive(tx, trigger, envelope, dedup_key=key))
     if command != "reset":
         return Preview(skipped=f"it is the command /{command}, which the channel answers itself")
     session = conversations.find_session(tx, trigger.provider, envelope.session, trigger)
     if session is None:
-        return _preview_reset(envelope, ())
-    targets = intake.list_prompt_targets(tx, session)
-    next_id = replace(session, generation=session.generation + 1).id
-    return _preview_reset(replace(envelope, session=next_id, kind=EnvelopeKind.RESET, content=RESET_TEXT), targets)
+        return Preview(skipped=_NO_PROMPTS)
+    envelope = replace(envelope, content=RESET_TEXT)
+    return _show_received(intake.reset(tx, trigger, session, envelope, dedup_key=key))
 
 
-def _preview_reset(envelope: Envelope, targets: tuple[str, ...]) -> Preview:
-    """Return what a reset does: those who got a prompt in the session are told, whatever the rules say."""
-    if not targets:
-        return Preview(skipped="it begins a new conversation, and nobody got a prompt in the old one")
-    return Preview(events=(PreviewedEvent(envelope=envelope, decision=RouteDecision(targets=targets, rule=None)),))
+def _show_taken(tx: Transaction, trigger: Trigger, taken: TakenMessage) -> Preview:
+    received = taken.received
+    if taken.voice is not None:
+        received = voices.route_with_transcript(tx, taken.voice, "[voice]", None)
+    if received is not None:
+        return _show_received(received)
+    match taken.outcome:
+        case IntakeOutcome.BLOCKED:
+            return Preview(skipped="its sender or its chat is on the block list")
+        case IntakeOutcome.PAIRING:
+            return Preview(skipped=f"its sender is not paired: {taken.reason}")
+        case IntakeOutcome.COMMAND:
+            return Preview(skipped=f"it is the command /{taken.reason}, which the {trigger.noun} answers itself")
+        case _:
+            return Preview(skipped=f"it is ignored: {taken.reason}")
+
+
+def _show_received(received: Received) -> Preview:
+    if received.decision is not None:
+        return Preview(skipped=f"it answers the decision {received.decision}")
+    envelope, route = received.envelope, received.route
+    assert envelope is not None
+    assert route is not None
+    if envelope.kind is EnvelopeKind.RESET and not route.targets:
+        return Preview(skipped=_NO_PROMPTS)
+    fields = received.fields
+    event = PreviewedEvent(envelope=envelope, decision=route, subject=fields.subject, priority=fields.priority)
+    return Preview(events=(event,))
 
 
 def _build_message(trigger: Trigger, payload: Json) -> Envelope:
@@ -135,11 +144,10 @@ def _build_message(trigger: Trigger, payload: Json) -> Envelope:
             )
     if not isinstance(session, str) or not isinstance(metadata, dict):
         raise Invalid("the session of a message is a text, and its metadata is an object")
-    ids = {"telegram_chat_id": "0", "telegram_message_id": "0"} if trigger.provider == event.TELEGRAM else {}
     return Envelope(
         channel=trigger.provider,
         session=session,
         kind=EnvelopeKind.TEXT,
         content=content,
-        metadata={**ids, **metadata},
+        metadata=metadata,
     )

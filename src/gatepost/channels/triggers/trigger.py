@@ -16,10 +16,10 @@ What people type (`gatepost chat`) needs no trigger: their credential says who t
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, NamedTuple, get_args
 from urllib.parse import SplitResult, urlsplit
 
-from msgspec import Struct
+from msgspec import Meta, Struct, structs
 
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core import address
@@ -28,7 +28,9 @@ from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, SECOND, Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox.event import OWN_CHANNELS
+from gatepost.inbox.event import OWN_CHANNELS, TELEGRAM
+from gatepost.operations.fields import describe
+from gatepost.operations.operation import FieldSet
 from gatepost.plans import cron
 from gatepost.plans.cron import Cron
 from gatepost.reactions import RoomQuestion
@@ -41,19 +43,8 @@ DEFAULT_OWNER: Final = "team:root/system3"
 USER_AGENT: Final = "user-agent"
 DEFAULT_TARGET: Final = "team:root/system4"
 BUILT_IN_PROVIDERS: Final = ("webhook", "telegram", "cron", "service")
-#: the fields that not every trigger has, of each built-in provider, and of those of packages
-_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "webhook": frozenset(("scheme", "secret", "templates")),
-    "telegram": frozenset(("token", "allow", "block", "mode", "groups", "public_url")),
-    "cron": frozenset(("schedule", "heartbeat")),
-    "service": frozenset(),
-}
-_PACKAGE_FIELDS: Final = frozenset(("token", "templates", "allow", "block", "groups", "options"))
-#: those of them that are in the configuration
-_CONFIG_FIELDS: Final = (
-    *("templates", "schedule", "heartbeat", "token"),
-    *("allow", "block", "mode", "groups", "public_url", "options"),
-)
+#: stands for all other providers
+PACKAGE: Final = "the provider of a package"
 
 #: begins the reference to a token that is in a variable of the environment
 ENV_TOKEN: Final = "env:"  # noqa: S105 (it is no token)
@@ -120,30 +111,65 @@ class Heartbeat(Struct, frozen=True, kw_only=True):
         return first <= hour < last if first <= last else hour >= first or hour < last
 
 
-class TriggerConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What only the provider of a trigger needs."""
+class For(NamedTuple):
+    """In an annotation: the providers whose triggers may have a field; a field without it may be of any."""
 
-    #: a template for the session of a webhook, a service or a cron trigger: `pr-{{number}}`; default: its name
-    session: str | None = None
-    #: metadata that every message must have
-    requires: tuple[str, ...] = ()
-    #: of a webhook: how payloads become lines (`channels/wording/message_template.py`)
-    templates: tuple[Mapping[str, Json], ...] = ()
-    schedule: TriggerSchedule | None = None
-    heartbeat: Heartbeat | None = None
-    #: of a channel: the ids of chats and users that may write, and those that may not
-    allow: tuple[int, ...] = ()
-    block: tuple[int, ...] = ()
-    mode: DeliveryMode = DeliveryMode.POLLING
-    groups: GroupMode = GroupMode.MENTION
+    providers: tuple[str, ...]
+
+
+_WEBHOOK: Final = For(("webhook",))
+_CRON: Final = For(("cron",))
+_BOT: Final = For((TELEGRAM,))
+_CHANNEL: Final = For((TELEGRAM, PACKAGE))
+ChannelId = Annotated[int, Meta(ge=-(2**52), le=2**52)]
+
+
+class TriggerSettings(FieldSet, kw_only=True, rename=None, omit_defaults=True):
+    """
+    The settings of triggers. This is their only declaration: requests, views, the table in gatepost.toml, the options
+    of `gatepost trigger add` and what is stored and exported are made of it.
+    """
+
+    session: Annotated[str, Meta(description="a template of the session", examples=["pr-{{number}}"])] | None = None
+    requires: Annotated[tuple[str, ...], describe("metadata that every message must have")] = ()
+    templates: Annotated[
+        tuple[Mapping[str, Json], ...],
+        describe("how the payloads of a webhook become lines"),
+        For(("webhook", PACKAGE)),
+    ] = ()
+    allow: Annotated[tuple[ChannelId, ...], describe("the chats and users who may write to a bot"), _CHANNEL] = ()
+    block: Annotated[tuple[ChannelId, ...], describe("the chats and users who may not"), _CHANNEL] = ()
+    mode: Annotated[DeliveryMode, describe("how a bot gets messages; by default polling"), _BOT] = DeliveryMode.POLLING
+    groups: Annotated[GroupMode, describe("what a bot reads in groups; by default mention"), _CHANNEL] = (
+        GroupMode.MENTION
+    )
+    public_url: Annotated[str, describe("the URL of this gateway, as a channel reaches it"), _BOT] | None = None
+    options: Annotated[Mapping[str, Json], describe("what the provider of another package needs"), For((PACKAGE,))] = {}
+
+
+class TriggerConfig(TriggerSettings, kw_only=True, rename=None, omit_defaults=True):
+    """The settings of a trigger, and what requests and files write in another way."""
+
+    schedule: Annotated[TriggerSchedule, _CRON] | None = None
+    heartbeat: Annotated[Heartbeat, _CRON] | None = None
     #: of a bot: where its token is, if it is not stored: `env:VARIABLE`
-    token: str | None = None
-    #: of a channel in webhook mode: the URL of this gateway, as the channel reaches it
-    public_url: str | None = None
-    #: what a provider of another package needs
-    options: Mapping[str, Json] = {}
+    token: Annotated[str, _CHANNEL] | None = None
     #: whether the provider of another package sends
     sends: bool = False
+
+
+def _find_providers() -> dict[str, tuple[str, ...]]:
+    """Return the providers of each field that not every trigger has."""
+    fields = {"scheme": _WEBHOOK.providers, "secret": _WEBHOOK.providers}
+    for entry in structs.fields(TriggerConfig):
+        for kind in (entry.type, *get_args(entry.type)):
+            for note in getattr(kind, "__metadata__", ()):
+                if isinstance(note, For):
+                    fields[entry.name] = note.providers
+    return fields
+
+
+_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = _find_providers()
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -172,9 +198,19 @@ class Trigger(Struct, frozen=True, kw_only=True):
     created_at: Instant
 
     @property
+    def is_bot(self) -> bool:
+        """Whether it is a channel that is built in."""
+        return is_bot(self.provider)
+
+    @property
     def is_channel(self) -> bool:
         """Whether people write on it: what they write is in the shared inbox, and is replied to there."""
-        return self.provider == "telegram" or self.config.sends
+        return self.is_bot or self.config.sends
+
+    @property
+    def metadata_prefix(self) -> str:
+        """How the names of the channel's own ids begin in the metadata of its messages."""
+        return f"{self.provider}_" if self.is_bot else ""
 
     def blocks(self, *ids: str) -> bool:
         """Return True if its block list has the id of a chat or of a user."""
@@ -183,7 +219,12 @@ class Trigger(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """What sentences call it."""
-        return f"the {'bot' if self.provider == 'telegram' else 'trigger'} {self.name!r}"
+        return f"the {'bot' if self.is_bot else 'trigger'} {self.name!r}"
+
+    @property
+    def noun(self) -> str:
+        """What its users call it."""
+        return "bot" if self.is_bot else "channel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +240,11 @@ class CountGoals(RoomQuestion[int]):
 
     agent: Entity
     limit: int
+
+
+def is_bot(provider: str) -> bool:
+    """Return True if the triggers of a provider are bots: channels that are built in."""
+    return provider == TELEGRAM
 
 
 def check_trigger_name(text: str) -> str:
@@ -228,9 +274,8 @@ def check_provider(text: str) -> str:
 
 def check_field(provider: str, field: str) -> None:
     """Refuse a field that means nothing to a provider."""
-    if field not in _FIELDS.get(provider, _PACKAGE_FIELDS):
-        providers = [name for name, fields in _FIELDS.items() if field in fields]
-        providers += ["the provider of a package"] if field in _PACKAGE_FIELDS else []
+    providers = _PROVIDERS[field]
+    if (provider if provider in BUILT_IN_PROVIDERS else PACKAGE) not in providers:
         raise Invalid(
             f"a trigger of {provider!r} has no {field}", hint=f"leave it out: it is for {' and '.join(providers)}"
         )
@@ -239,9 +284,9 @@ def check_field(provider: str, field: str) -> None:
 def check_fields(provider: str, config: TriggerConfig) -> None:
     """Refuse a configuration with a field that means nothing to its provider."""
     defaults = TriggerConfig()
-    for field in _CONFIG_FIELDS:
-        if getattr(config, field) != getattr(defaults, field):
-            check_field(provider, field)
+    for name in TriggerConfig.__struct_fields__:
+        if name in _PROVIDERS and getattr(config, name) != getattr(defaults, name):
+            check_field(provider, name)
 
 
 def check_public_url(text: str) -> str:

@@ -21,7 +21,7 @@ from gatepost.channels.intake_actions import Received
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.webhooks.verification import Occurrence
-from gatepost.channels.wording import message_template, payload_lines as webhook_lines, text_template
+from gatepost.channels.wording import message_template, payload_lines as webhook_lines
 from gatepost.channels.wording.payload_lines import Line
 from gatepost.core.ports import Reader, RetryTransaction, Transaction
 from gatepost.core.times import Instant
@@ -109,7 +109,7 @@ def build_lines(trigger: Trigger, occurrence: Occurrence, headers: Mapping[str, 
         occurrence.payload,
         scheme=trigger.scheme.value if trigger.scheme is not None else trigger.name,
         kind=occurrence.kind,
-        session=text_template.parse(trigger.config.session) if trigger.config.session is not None else None,
+        session=trigger.config.session,
     )
 
 

@@ -23,18 +23,19 @@ Templates are checked as a whole when they are set, so that no payload can make 
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct, structs
 
-from gatepost.channels.wording import dotted_path, text_template
-from gatepost.channels.wording.dotted_path import DottedPath
-from gatepost.channels.wording.text_template import RenderedText, Scope, TextTemplate
+from gatepost.channels.wording import text_template
+from gatepost.channels.wording.dotted_path import parse_path
+from gatepost.channels.wording.text_template import RenderedText, Scope
 from gatepost.core.json_limits import Json
-from gatepost.core.json_node import JsonNode
 from gatepost.core.text import parse_field
+from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import Priority
+from gatepost.operations import validation
 
 MAX_TEMPLATES: Final = 50
 #: items of a list that become lines
@@ -46,38 +47,24 @@ MAX_SESSION_LENGTH: Final = 200
 #: matches any value but null
 ANY_VALUE: Final = "*"
 
-_MAX_MATCHES: Final = 20
 _MAX_CHOICES: Final = 100
-_MAX_CHOICE_BYTES: Final = 1_000
-_MAX_REASON_BYTES: Final = 500
+_MAX_CHOICE_LENGTH: Final = 1_000
 _UNSAFE_IN_SESSION: Final = re.compile(r"[^\w:.@/#+-]+")
 
 
-class Condition(Struct, frozen=True):
-    path: DottedPath
-    #: one of them must be there; `ANY_VALUE` is a wildcard
-    choices: tuple[Json, ...]
-
-    def holds(self, scope: Scope) -> bool:
-        value = scope.read(self.path)
-        return any(value is not None if choice == ANY_VALUE else _is_same(value, choice) for choice in self.choices)
-
-
-class MessageTemplate(Struct, frozen=True, kw_only=True):
-    conditions: tuple[Condition, ...] = ()
-    message: TextTemplate | None = None
-    for_each: DottedPath | None = None
-    session: TextTemplate | None = None
-    subject: TextTemplate | None = None
-    priority: Priority | None = None
+class MessageTemplate(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    match: Annotated[Mapping[str, Json], Meta(max_length=20)] = {}
+    message: str | None = None
+    for_each: str | None = None
+    session: str | None = None
+    subject: str | None = None
+    priority: str | int | None = None
     skip: bool = False
     #: why it skips payloads
-    reason: str = ""
+    reason: Annotated[str, Meta(max_length=500)] = ""
 
     def matches(self, scope: Scope) -> bool:
-        return all(condition.holds(scope) for condition in self.conditions) and (
-            self.for_each is None or bool(self._list_items(scope))
-        )
+        return holds(self.match, scope) and (self.for_each is None or bool(self._list_items(scope)))
 
     def iter_scopes(self, scope: Scope) -> Iterator[Scope]:
         """Yield what the line of each item reads; the scope itself if it is not for each item of a list."""
@@ -92,13 +79,20 @@ class MessageTemplate(Struct, frozen=True, kw_only=True):
         return max(0, len(self._list_items(scope)) - MAX_ITEMS) if self.for_each is not None else 0
 
     def _list_items(self, scope: Scope) -> Sequence[Json]:
-        items = scope.read(self.for_each) if self.for_each is not None else None
+        items = scope.read(parse_path(self.for_each)) if self.for_each is not None else None
         return items if isinstance(items, list | tuple) else ()
 
 
-def parse_templates(value: Json, field: str = "templates") -> tuple[MessageTemplate, ...]:
+class _Templates(Struct, frozen=True, kw_only=True):
+    templates: Annotated[tuple[MessageTemplate, ...], Meta(max_length=MAX_TEMPLATES)]
+
+
+def parse_templates(value: Json) -> tuple[MessageTemplate, ...]:
     """Return the templates of a JSON list; raise Invalid that names the place, such as `templates[2].match`."""
-    return tuple(_parse_template(node) for node in JsonNode(value, field).items(MAX_TEMPLATES))
+    templates = validation.convert(_Templates, {"templates": value}).templates
+    for number, template in enumerate(templates):
+        _check_template(f"templates[{number}]", template)
+    return templates
 
 
 def find_template(templates: Sequence[MessageTemplate], scope: Scope) -> MessageTemplate | None:
@@ -106,7 +100,7 @@ def find_template(templates: Sequence[MessageTemplate], scope: Scope) -> Message
     return next((template for template in templates if template.matches(scope)), None)
 
 
-def render_session(template: TextTemplate | None, scope: Scope) -> str | None:
+def render_session(template: str | None, scope: Scope) -> str | None:
     """Return the session of a payload; None if there is no template for it, or one of its values is missing."""
     rendered = _render(template, scope, MAX_SESSION_LENGTH)
     if rendered is None or rendered.missing_count:
@@ -114,84 +108,81 @@ def render_session(template: TextTemplate | None, scope: Scope) -> str | None:
     return _UNSAFE_IN_SESSION.sub("-", rendered.text).strip("-") or None
 
 
-def render_subject(template: TextTemplate | None, scope: Scope) -> str | None:
+def render_subject(template: str | None, scope: Scope) -> str | None:
     """Return the subject of a payload; None if there is no template for it, or it is empty."""
     rendered = _render(template, scope, MAX_SUBJECT_LENGTH)
     return rendered.text or None if rendered else None
 
 
-def render_message(template: TextTemplate | None, scope: Scope) -> str | None:
+def render_message(template: str | None, scope: Scope) -> str | None:
     """Return the line of a payload; None if there is no template for it, or it is empty."""
     rendered = _render(template, scope, MAX_LINE_LENGTH)
     return rendered.text or None if rendered else None
 
 
-def _render(template: TextTemplate | None, scope: Scope, limit: int) -> RenderedText | None:
-    return text_template.render(template, scope, limit) if template is not None else None
+def _render(template: str | None, scope: Scope, limit: int) -> RenderedText | None:
+    return text_template.render(text_template.parse(template), scope, limit) if template is not None else None
 
 
-def _parse_template(node: JsonNode) -> MessageTemplate:
-    if not isinstance(node.value, dict):
-        node.reject_value("is not an object")
-    fields = node.fields("match", "message", "forEach", "session", "subject", "priority", "skip", "reason")
-    template = MessageTemplate(
-        conditions=tuple(_parse_condition(path, choice) for path, choice in fields["match"].members(_MAX_MATCHES)),
-        message=_parse_text(fields["message"]),
-        for_each=_parse_path(fields["forEach"]),
-        session=_parse_text(fields["session"]),
-        subject=_parse_text(fields["subject"]),
-        priority=_parse_priority(fields["priority"]),
-        skip=fields["skip"].flag(default=False),
-        reason=fields["reason"].text(_MAX_REASON_BYTES),
-    )
+def _check_template(place: str, template: MessageTemplate) -> None:
+    for name in ("message", "session", "subject"):
+        parse_field(f"{place}.{name}", getattr(template, name), text_template.parse)
+    parse_field(f"{place}.forEach", template.for_each, parse_path)
+    parse_field(f"{place}.priority", template.priority, Priority.parse)
+    for path, choices in template.match.items():
+        parse_field(f"{place}.match", path, parse_path)
+        _check_choices(f"{place}.match.{path:.60}", choices)
+    given = {
+        field.encode_name
+        for field in structs.fields(template)
+        if field.name not in ("match", "skip") and getattr(template, field.name) != field.default
+    }
     if template.skip:
-        for name in ("message", "forEach", "session", "subject", "priority"):
-            if not fields[name].is_absent:
-                fields[name].reject("it does not go with skip, which drops the payload", hint="leave one of them out")
+        for name in sorted(given - {"reason"}):
+            raise Invalid(
+                f"{place}.{name}: it does not go with skip, which drops the payload", hint="leave one of them out"
+            )
     elif template.reason:
-        fields["reason"].reject("it goes only with skip", hint='add "skip": true')
+        raise Invalid(f"{place}.reason: it goes only with skip", hint='add "skip": true')
     elif template.for_each is not None and template.message is None:
-        fields["message"].reject("it is missing, and forEach needs it", hint="such as {{item.name}}")
-    elif node.value.keys() <= {"match", "skip"}:
-        node.reject("it says nothing of the payload", hint="give `message`, `session`, `subject`, `priority` or `skip`")
-    return template
+        raise Invalid(f"{place}.message: it is missing, and forEach needs it", hint="such as {{item.name}}")
+    elif not given:
+        raise Invalid(
+            f"{place}: it says nothing of the payload",
+            hint="give `message`, `session`, `subject`, `priority` or `skip`",
+        )
 
 
-def _parse_condition(path: str, node: JsonNode) -> Condition:
-    is_list = isinstance(node.value, list | tuple)
-    choices = tuple(_parse_choice(choice) for choice in (node.items(_MAX_CHOICES) if is_list else [node]))
-    if not choices:
-        node.reject("there is no value in it", hint='write a value, or "*" for any')
-    return Condition(parse_field(node.path.removesuffix(f".{path:.60}"), path, dotted_path.parse_path), choices)
+def _check_choices(place: str, value: Json) -> None:
+    if not isinstance(value, list | tuple):
+        _check_choice(place, value)
+        return
+    if not value:
+        raise Invalid(f"{place}: there is no value in it", hint='write a value, or "*" for any')
+    if len(value) > _MAX_CHOICES:
+        raise Invalid(f"{place}: {len(value)} are too many", hint=f"use at most {_MAX_CHOICES}")
+    for number, choice in enumerate(value):
+        _check_choice(f"{place}[{number}]", choice)
 
 
-def build_condition(path: str, choice: Json) -> Condition:
-    """Return the condition of a match that is known to be valid."""
-    return Condition(dotted_path.parse_path(path), tuple(choice) if isinstance(choice, list | tuple) else (choice,))
+def _check_choice(place: str, choice: Json) -> None:
+    if not isinstance(choice, str | int | float | None) or len(str(choice)) > _MAX_CHOICE_LENGTH:
+        raise Invalid(
+            f"{place}: {quote_value(choice, show_items=False)} is not a value to compare with",
+            hint=f"compare with a number, true, false, null, or a text of up to {_MAX_CHOICE_LENGTH} characters",
+        )
 
 
-def _parse_choice(node: JsonNode) -> Json:
-    if node.value is None:
-        return None
-    if not isinstance(node.value, str | int | float):
-        node.reject_value("is not a value to compare with", hint="compare with a text, a number, true, false or null")
-    return node.json(_MAX_CHOICE_BYTES)
-
-
-def _parse_text(node: JsonNode) -> TextTemplate | None:
-    text = node.text(4 * text_template.MAX_LENGTH)
-    return None if node.is_absent else parse_field(node.path, text, text_template.parse)
-
-
-def _parse_path(node: JsonNode) -> DottedPath | None:
-    text = node.text(4 * dotted_path.MAX_LENGTH)
-    return None if node.is_absent else parse_field(node.path, text, dotted_path.parse_path)
-
-
-def _parse_priority(node: JsonNode) -> Priority | None:
-    if node.value is not None and not isinstance(node.value, str | int):
-        node.reject_value("is not a priority", hint="use critical, high, normal, low or fyi")
-    return parse_field(node.path, node.value, Priority.parse)
+def holds(match: Mapping[str, Json], scope: Scope) -> bool:
+    """Return True if a payload has what a match says."""
+    for path, choices in match.items():
+        value = scope.read(parse_path(path))
+        for choice in choices if isinstance(choices, list | tuple) else (choices,):
+            if value is not None if choice == ANY_VALUE else _is_same(value, choice):
+                break
+        else:
+            return False
+    return True
 
 
 def _is_same(value: Json, choice: Json) -> bool:

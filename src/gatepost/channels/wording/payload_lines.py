@@ -26,9 +26,9 @@ from msgspec import Struct, structs
 from gatepost.channels.wording import message_template, text_template
 from gatepost.channels.wording.dotted_path import parse_path
 from gatepost.channels.wording.line_text import clean_line, cut_line, show_json, show_label, show_scalar
-from gatepost.channels.wording.message_template import MAX_LINE_LENGTH, MessageTemplate, build_condition
+from gatepost.channels.wording.message_template import MAX_LINE_LENGTH, MessageTemplate, holds
 from gatepost.channels.wording.services import ANY_KIND, SERVICES, Service
-from gatepost.channels.wording.text_template import Scope, TextTemplate
+from gatepost.channels.wording.text_template import Scope
 from gatepost.core.json_limits import Json
 from gatepost.inbox.event import MAX_REF_LENGTH, Priority, Ref
 
@@ -75,7 +75,7 @@ def build_lines(
     *,
     scheme: str = "",
     kind: str | None = None,
-    session: TextTemplate | None = None,
+    session: str | None = None,
 ) -> list[Line]:
     """
     Return the lines of a payload: one, or one for each item of a list, or none if a template skips it (see
@@ -98,7 +98,7 @@ def build_lines(
                 subject=message_template.render_subject(template.subject, line_scope) or own_line.subject,
                 session=own_session or message_template.render_session(session, line_scope),
                 ref=own_line.ref,
-                priority=template.priority,
+                priority=Priority.parse(template.priority) if template.priority is not None else None,
             )
         )
     if left_out := template.count_left_out(scope):
@@ -155,7 +155,7 @@ def _find_service(hint: str, headers: Mapping[str, str], payload: Json) -> tuple
         paths = [scope.read(parse_path(path)) for path in service.kind_paths]
         kinds = [headers.get(service.kind_header or ""), *paths]
         kind = next(filter(None, map(_show_kind, kinds)), None)
-        has_form = bool(service.shape) and _holds(service.shape, scope)
+        has_form = bool(service.shape) and holds(service.shape, scope)
         if has_form or (kind is not None and any(count_signs(service))):
             return service, kind
     return None, None
@@ -173,7 +173,7 @@ def _build_scope(service: Service, kind: str | None, payload: Json) -> Scope:
 def _describe(service: Service, kind: str, scope: Scope) -> str:
     """Return a payload in the words of its service; empty if it has nothing that they speak of."""
     cases = [*service.cases.get(kind, ()), *service.cases.get(ANY_KIND, ())]
-    text = next((text for match, text in cases if _holds(match, scope)), service.events.get(kind, service.other))
+    text = next((text for match, text in cases if holds(match, scope)), service.events.get(kind, service.other))
     rendered = text_template.render(
         text_template.parse(_expand(service, text)), scope, MAX_OWN_LENGTH, _MAX_VALUE_LENGTH
     )
@@ -186,16 +186,12 @@ def _describe(service: Service, kind: str, scope: Scope) -> str:
 
 def _find_ref(service: Service, scope: Scope) -> Ref | None:
     for match, text in service.refs:
-        if not _holds(match, scope):
+        if not holds(match, scope):
             continue
         rendered = text_template.render(text_template.parse(text), scope, MAX_REF_LENGTH)
         if not rendered.missing_count:
             return Ref(service.name, rendered.text)
     return None
-
-
-def _holds(match: Mapping[str, Json], scope: Scope) -> bool:
-    return all(build_condition(path, choice).holds(scope) for path, choice in match.items())
 
 
 def _expand(service: Service, text: str) -> str:

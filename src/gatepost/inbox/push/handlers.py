@@ -11,7 +11,7 @@ from gatepost.core import address
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import GatepostError, Invalid, Refused
-from gatepost.inbox.event import OWN_CHANNELS, TELEGRAM, EventType, Priority, Push, PushResult, Ref, Route, get_trust
+from gatepost.inbox.event import USER_CHANNELS, EventType, Priority, Push, PushResult, Ref, Route, get_trust
 from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.inbox.push.actions import PushOutcome
 from gatepost.inbox.push.api import PushEvent, PushEvents, PushOutcomesView, PushOutcomeView, PushResultView
@@ -39,9 +39,7 @@ def build_push(request: PushEvent, caller: Caller, key: str | None = None) -> Pu
         raise Invalid("the Idempotency-Key and `dedupKey` differ", hint="send one of them")
     source, prefix = request.source or "http", ""
     if caller.entity is not None:
-        if request.route is not None and (
-            request.type is EventType.CHANNEL or request.route.channel in (TELEGRAM, *OWN_CHANNELS)
-        ):
+        if request.route is not None and (request.type is EventType.CHANNEL or request.route.channel in USER_CHANNELS):
             raise Refused(
                 f"a route on {request.route.channel!r} comes from Gatepost itself",
                 hint="people write there, and only what they write can be replied to there",

@@ -11,6 +11,10 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE leases.holder = excluded.holder OR leases.deadline <= :now OR leases.deadline > :future
 RETURNING fence
 
+-- name: has_other_holder
+SELECT TRUE AS has_other_holder FROM leases
+WHERE name = :name AND holder <> :holder AND deadline > :now AND deadline <= :future
+
 -- name: release
 -- The row stays, so that the fence keeps growing.
 UPDATE leases SET deadline = 0 WHERE name = :name AND holder = :holder AND fence = :fence AND deadline > 0
@@ -19,14 +23,6 @@ UPDATE leases SET deadline = 0 WHERE name = :name AND holder = :holder AND fence
 -- Only for the holder. The deadline moves forward, except one from before the clock was set back.
 UPDATE leases SET deadline = CASE WHEN deadline < :deadline OR deadline > :future THEN :deadline ELSE deadline END
 WHERE name = :name AND holder = :holder AND fence = :fence AND deadline > 0
-
--- name: read_deadline
-SELECT deadline FROM leases WHERE name = :name
-
--- name: set_deadline
-INSERT INTO leases (name, holder, fence, deadline)
-VALUES (:name, '', 1, :deadline)
-ON CONFLICT (name) DO UPDATE SET deadline = excluded.deadline
 
 -- name: revoke
 -- The holder has lost the lease.

@@ -11,15 +11,17 @@ The definitions are on a topic of ours that has those of all entities.
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from gatepost.core.json_node import JsonFields, JsonNode
+from msgspec import Meta, Struct, field
+
 from gatepost.core.text import parse_field
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, quote_value
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs14_ids as hcs14
 from gatepost.ledger.hcs.hcs14_ids import AgentIdentity
 from gatepost.ledger.topic import LedgerId
+from gatepost.operations import validation
 from gatepost.residents.capability import Capability, parse_capability
 
 __all__ = [
@@ -39,11 +41,6 @@ UNKNOWN_MODEL: Final = "unknown"
 MAX_SIZE: Final = 64 * 1024
 
 _ACCOUNT_MEMO: Final = "hcs-11:"
-_MAX_TEXT: Final = 8 * 1024
-_MAX_ITEMS: Final = 100
-_MAX_MCP_SERVICE: Final = 15
-_TRANSPORTS: Final = ("stdio", "sse")
-_VERIFICATIONS: Final = ("dns", "signature", "challenge", "vp")
 
 
 class ProfileType(IntEnum):
@@ -124,112 +121,117 @@ def parse_account_memo(text: str) -> LedgerId:
         ) from None
 
 
+_Text = Annotated[str, Meta(max_length=8 * 1024)]
+_Name = Annotated[
+    str,
+    Meta(max_length=8 * 1024, pattern=r"\S", title="a name that can be read", description="write at least a letter"),
+]
+_Id = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[0-9]{1,19}\.[0-9]{1,19}\.[0-9]{1,19}\Z",
+        title="the id of a topic or an account",
+        description="write it as 0.0.123",
+    ),
+]
+_MAX_ITEMS: Final = 100
+
+
+class _Social(Struct, frozen=True):
+    platform: _Name
+    handle: _Name
+
+
+class _Profile(Struct, frozen=True, kw_only=True):
+    """What every profile has. It may have more."""
+
+    version: _Name
+    type: ProfileType
+    display_name: _Name
+    uaid: _Name | None = None
+    alias: _Text | None = None
+    bio: _Text | None = None
+    profile_image: _Text | None = field(default=None, name="profileImage")
+    appnet: _Text | None = None
+    base_account: _Id | None = None
+    inbound: _Id | None = field(default=None, name="inboundTopicId")
+    outbound: _Id | None = field(default=None, name="outboundTopicId")
+    properties: dict[str, Any] = {}
+    privacy_compliance: dict[str, Any] = {}
+    socials: Annotated[tuple[_Social, ...], Meta(max_length=_MAX_ITEMS)] = ()
+
+
+class _Agent(Struct, frozen=True):
+    type: AgentType
+    capabilities: Annotated[tuple[Capability, ...], Meta(max_length=_MAX_ITEMS)]
+    model: _Name
+    creator: _Text | None = None
+
+
+class _AgentProfile(_Profile, frozen=True, kw_only=True):
+    agent: _Agent = field(name="aiAgent")
+
+
+class _ServerConnection(Struct, frozen=True):
+    url: _Name
+    transport: Literal["stdio", "sse"]
+
+
+class _ServerVerification(Struct, frozen=True):
+    type: Literal["dns", "signature", "challenge", "vp"]
+    value: _Name | None = None
+
+
+class _Server(Struct, frozen=True, kw_only=True):
+    version: _Name
+    connection: _ServerConnection = field(name="connectionInfo")
+    services: Annotated[tuple[Annotated[int, Meta(ge=0, le=15)], ...], Meta(max_length=_MAX_ITEMS)]
+    description: _Name
+    verification: _ServerVerification | None = None
+
+
+class _ServerProfile(_Profile, frozen=True, kw_only=True):
+    server: _Server = field(name="mcpServer")
+
+
+class _Member(Struct, frozen=True):
+    account: _Id = field(name="accountId")
+
+
+class _FloraTopics(Struct, frozen=True):
+    communication: _Id
+    transaction: _Id
+    state: _Id
+
+
+class _FloraProfile(_Profile, frozen=True, kw_only=True):
+    members: Annotated[tuple[_Member, ...], Meta(min_length=1, max_length=_MAX_ITEMS)]
+    threshold: Annotated[int, Meta(ge=1)]
+    topics: _FloraTopics
+    inbound: _Id = field(name="inboundTopicId")
+    outbound: _Id = field(name="outboundTopicId")
+
+
+_KINDS: Final[Mapping[int, type[_Profile]]] = {
+    ProfileType.AI_AGENT: _AgentProfile,
+    ProfileType.MCP_SERVER: _ServerProfile,
+    ProfileType.FLORA: _FloraProfile,
+}
+
+
 def validate_profile(profile: Any, *, requires_uaid: bool = True) -> None:
     """
     Raise Invalid, which names the field, if a profile has not what the standard asks for. It may have more. Many older
     profiles of others have no `uaid`.
     """
-    JsonNode(profile, "the profile").json(MAX_SIZE)
-    if not isinstance(profile, dict):
-        raise Invalid("the profile is not an object")
-    fields = JsonFields(JsonNode(profile), profile)
-    for name in ("version", "display_name"):
-        _require_text(fields[name])
-    if requires_uaid or not fields["uaid"].is_absent:
-        parse_field("uaid", _require_text(fields["uaid"]), hcs14.parse_uaid)
-    _validate_optional_fields(fields)
-    match _require_number(fields["type"], max(ProfileType)):
-        case ProfileType.AI_AGENT:
-            _validate_agent(_require_fields(fields["aiAgent"]))
-        case ProfileType.MCP_SERVER:
-            _validate_server(_require_fields(fields["mcpServer"]))
-        case ProfileType.FLORA:
-            _validate_flora(fields)
-        case _:
-            pass
-
-
-def _validate_optional_fields(fields: JsonFields) -> None:
-    for name in ("alias", "bio", "profileImage", "appnet"):
-        fields[name].text(_MAX_TEXT)
-    for name in ("base_account", "inboundTopicId", "outboundTopicId"):
-        if not fields[name].is_absent:
-            _require_id(fields[name])
-    for name in ("properties", "privacy_compliance"):
-        if not isinstance(fields[name].value, dict | None):
-            fields[name].reject_value("is not an object")
-    for node in fields["socials"].items(_MAX_ITEMS):
-        social = _require_fields(node)
-        _require_text(social["platform"])
-        _require_text(social["handle"])
-
-
-def _validate_agent(agent: JsonFields) -> None:
-    _require_number(agent["type"], max(AgentType))
-    for node in _require_items(agent["capabilities"]):
-        _require_number(node, max(Capability))
-    _require_text(agent["model"])
-    agent["creator"].text(_MAX_TEXT)
-
-
-def _validate_server(server: JsonFields) -> None:
-    _require_text(server["version"])
-    connection = _require_fields(server["connectionInfo"])
-    _require_text(connection["url"])
-    _require_text(connection["transport"])
-    connection["transport"].choice(*_TRANSPORTS, default="")
-    for node in _require_items(server["services"]):
-        _require_number(node, _MAX_MCP_SERVICE)
-    _require_text(server["description"])
-    if not server["verification"].is_absent:
-        verification = _require_fields(server["verification"])
-        _require_text(verification["type"])
-        if verification["type"].choice(*_VERIFICATIONS, default="") != "challenge":
-            _require_text(verification["value"])
-
-
-def _validate_flora(fields: JsonFields) -> None:
-    members = _require_items(fields["members"])
-    if not members:
-        fields["members"].reject("it is empty")
-    for node in members:
-        _require_id(_require_fields(node)["accountId"])
-    _require_number(fields["threshold"], len(members), minimum=1)
-    topics = _require_fields(fields["topics"])
-    for name in ("communication", "transaction", "state"):
-        _require_id(topics[name])
-    for name in ("inboundTopicId", "outboundTopicId"):
-        _require_id(fields[name])
-
-
-def _require(node: JsonNode) -> JsonNode:
-    if node.is_absent:
-        node.reject("it is missing")
-    return node
-
-
-def _require_text(node: JsonNode) -> str:
-    text = _require(node).text(_MAX_TEXT)
-    if not text.strip():
-        node.reject("it is empty")
-    return text
-
-
-def _require_id(node: JsonNode) -> LedgerId:
-    return parse_field(node.path, _require_text(node), LedgerId.parse)
-
-
-def _require_number(node: JsonNode, maximum: int, *, minimum: int = 0) -> int:
-    return _require(node).whole(minimum, maximum)
-
-
-def _require_items(node: JsonNode) -> list[JsonNode]:
-    return list(_require(node).items(_MAX_ITEMS))
-
-
-def _require_fields(node: JsonNode) -> JsonFields:
-    """Return the fields of an object, which may have others too."""
-    value = _require(node).value
-    if not isinstance(value, dict):
-        node.reject_value("is not an object")
-    return JsonFields(node, value)
+    type_code = profile.get("type") if isinstance(profile, dict) else None
+    kind = _KINDS.get(type_code, _Profile) if isinstance(type_code, int) else _Profile
+    parsed = validation.convert(kind, profile, labels={validation.WHOLE: "the profile"}, limit=MAX_SIZE)
+    if requires_uaid and parsed.uaid is None:
+        raise Invalid("'uaid' is missing")
+    parse_field("uaid", parsed.uaid, hcs14.parse_uaid)
+    if isinstance(parsed, _FloraProfile) and parsed.threshold > len(parsed.members):
+        raise Invalid(f"threshold: {parsed.threshold} is more than {len(parsed.members)}, the number of members")
+    verification = parsed.server.verification if isinstance(parsed, _ServerProfile) else None
+    if verification is not None and verification.value is None and verification.type != "challenge":
+        raise Invalid("'mcpServer.verification.value' is missing")

@@ -162,11 +162,11 @@ class Toolbox:
     @asynccontextmanager
     async def open(self, resident: Resident) -> AsyncIterator[Toolkit]:
         """Open the tools of a resident for the length of a cycle."""
-        if not resident.config.servers:
+        if not resident.config.mcp.servers:
             yield self._build_toolkit(resident)
             return
         async with self._servers.open_session() as session:
-            yield self._build_toolkit(resident, *await _list_server_tools(session, resident.config.servers))
+            yield self._build_toolkit(resident, *await _list_server_tools(session, resident.config.mcp.servers))
 
     def _build_toolkit(
         self, resident: Resident, server_tools: Iterable[Tool] = (), troubles: tuple[str, ...] = ()

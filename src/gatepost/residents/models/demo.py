@@ -23,6 +23,7 @@ from typing import Final
 
 from gatepost.core.json_limits import Json
 from gatepost.gates.gate import REMINDER_HEADING
+from gatepost.inbox.event import USER_CHANNELS
 from gatepost.residents.agent_config import DEMO
 from gatepost.residents.mind_compaction import estimate_tokens, weigh
 from gatepost.residents.model_port import (
@@ -69,7 +70,8 @@ _MESSAGE_LINE: Final = re.compile(
     rf"\[{_TITLE}\] (?P<who>{_TITLE}) \((?P<kind>human|agent|service)\): (?P<text>{_STRING}){_NOTES}"
 )
 _CHANNEL_LINE: Final = re.compile(
-    rf"\[(?:Telegram|Cli|Web)\] (?P<who>{_TITLE})(?: \((?:human|agent|service)\))?: (?P<text>{_STRING}){_NOTES}"
+    rf"\[(?:{'|'.join(map(str.title, USER_CHANNELS))})\] "
+    rf"(?P<who>{_TITLE})(?: \((?:human|agent|service)\))?: (?P<text>{_STRING}){_NOTES}"
 )
 _PLAN_LINE: Final = re.compile(rf"\[Plan: (?P<name>{_TITLE})\] (?P<text>{_STRING}){_NOTES}")
 _WEBHOOK_LINE: Final = re.compile(rf"\[Service: (?P<name>{_TITLE})\] (?P<payload>.*)")

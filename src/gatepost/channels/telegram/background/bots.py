@@ -8,14 +8,14 @@ is opened again.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from gatepost.channels.telegram.bot_port import BotKeys, TelegramApi, derive_keys
+from gatepost.channels.background.trigger_readers import open_trigger
+from gatepost.channels.speech.transcriber import SpeechRefused
+from gatepost.channels.telegram.bot_port import RequestRefused, TelegramApi, derive_keys
 from gatepost.channels.telegram.update_actions import BotProfile
-from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import Trigger
-from gatepost.core.ports import Reader, Store
-from gatepost.errors import NotFound, Unavailable
+from gatepost.core.ports import Store
 from gatepost.inbox.event import TELEGRAM
 
 
@@ -24,8 +24,7 @@ class OpenBot:
     #: as it was when the bot was opened
     trigger: Trigger
     api: TelegramApi
-    profile: BotProfile = field(repr=False)
-    keys: BotKeys = field(repr=False)
+    profile: BotProfile
 
 
 class TelegramBots:
@@ -47,18 +46,23 @@ class TelegramBots:
         Return the bot of an active trigger, as the trigger is now. Raise NotFound if there is no such bot, Unavailable
         if its token is missing or Telegram does not answer.
         """
-        trigger, secret = await self._store.read(_read_trigger, name)
-        token = secret or (self._find_token(trigger.config.token) if trigger.config.token else None)
-        if not token:
-            where = f" ({trigger.config.token})" if trigger.config.token else ""
-            raise Unavailable(f"the token of the bot {name!r} is not here{where}", hint="set it where the gateway runs")
+        trigger, token = await open_trigger(self._store, name, TELEGRAM, self._find_token)
+        assert token is not None, "a bot has one"
         async with self._locks[name]:
             known_token, bot = self._bots.get(name, ("", None))
             if bot is None or known_token != token:
                 await self._close(name)
                 bot = await self._open(trigger, token)
                 self._bots[name] = (token, bot)
-        return OpenBot(trigger, bot.api, bot.profile, bot.keys)
+        return OpenBot(trigger, bot.api, bot.profile)
+
+    async def download(self, name: str, file: str) -> bytes:
+        """Return a file that Telegram keeps for a bot."""
+        bot = await self.find(name)
+        try:
+            return await bot.api.download(file)
+        except RequestRefused as refusal:
+            raise SpeechRefused(refusal.message) from None
 
     async def _open(self, trigger: Trigger, token: str) -> OpenBot:
         keys = derive_keys(token)
@@ -68,7 +72,7 @@ class TelegramBots:
         except BaseException:
             await api.close()
             raise
-        return OpenBot(trigger, api, BotProfile(identity, keys.button_key), keys)
+        return OpenBot(trigger, api, BotProfile(identity, keys))
 
     async def _close(self, name: str) -> None:
         if (entry := self._bots.pop(name, None)) is not None:
@@ -77,10 +81,3 @@ class TelegramBots:
     async def close(self) -> None:
         for name in list(self._bots):
             await self._close(name)
-
-
-def _read_trigger(tx: Reader, name: str) -> tuple[Trigger, str | None]:
-    trigger = triggers.show(tx, name)
-    if trigger.provider != TELEGRAM or not trigger.active:
-        raise NotFound(f"there is no bot {name!r}")
-    return trigger, triggers.read_secret(tx, trigger)
