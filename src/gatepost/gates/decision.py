@@ -242,7 +242,7 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
     if question.action is not None:
         question = _add_kinds(question, question.action, max_data_bytes)
     elif question.allow:
-        raise Invalid("`allow` goes with `action`", hint="give `action`, or `options` instead")
+        raise Invalid("`allow` needs `action`", hint="give `action`, or `options` instead")
     if not question.options and not question.free_text:
         raise Invalid(
             "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
@@ -277,7 +277,7 @@ def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Quest
     proposed_action.check_action(action, max_data_bytes)
     if question.options or question.free_text:
         raise Invalid(
-            f"{'`options`' if question.options else '`freeText`'} does not go with `action`",
+            f"{'`options`' if question.options else '`freeText`'} cannot be combined with `action`",
             hint="give `allow`, which says what may be answered",
         )
     kinds = proposed_action.select_kinds(question.allow)
@@ -367,7 +367,7 @@ def _check_edited_args(decision: Decision, option: str | None, args: Arguments, 
     if decision.action is None or option is None:
         can_edit = AnswerKind.EDIT in (decision.allow or ())
         hint = "give `option` edit, too" if can_edit else "leave it out"
-        raise Invalid("`args` goes with the answer 'edit' to an action", hint=hint)
+        raise Invalid("`args` needs the answer 'edit' to an action", hint=hint)
     proposed_action.check_args(args, max_data_bytes)
 
 
