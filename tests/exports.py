@@ -25,8 +25,9 @@ from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, Trigger
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Store, Transaction
+from gatepost.core.text import fold_text
 from gatepost.core.times import DAY
-from gatepost.directory import entity_actions as directory, entity_rows as entities, key_actions as keys
+from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.export import export_actions as export, import_actions as store_import
@@ -66,6 +67,7 @@ from gatepost.residents.runs import ending_actions as run_endings, rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.deferred_call_actions import answer_call
 from gatepost.spaces import actions as spaces
+from gatepost.stores.row_mapping import get_columns
 from gatepost.testing import Kit
 from gatepost.worker import retention_actions as retention
 from tests import resident_runs
@@ -297,7 +299,8 @@ def _register_entities(store: Store) -> None:
 def let_own_itself(tx: Transaction, name: str) -> None:
     """Make an entity its own owner, which the verbs refuse and older stores may hold."""
     entity = directory.find(tx, name)
-    entities.update(tx, entity.number, display=entity.display, team=entity.team, role=entity.role, owner=entity.number)
+    columns = get_columns(entity, "number display team role")
+    tx.execute("directory/entities/update", display_key=fold_text(entity.display), owner=entity.number, **columns)
 
 
 def _fill_inboxes(kit: Kit) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from gatepost.core.dry_run import dry_run_sync
-from gatepost.core.ports import Reader, Store, Transaction
+from gatepost.core.ports import Store, Transaction
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
@@ -54,31 +54,6 @@ def load_handler(operation: Operation) -> None:
         import_module(name)
     if not operation.has_handler:
         discovery.import_modules("handlers")
-
-
-def read_for_preparation(tx: Reader, request: Request[Any], caller: Caller) -> Any:
-    """Return what the preparation of a request needs of the store; an error is what it would end in."""
-    preparation = request.operation.preparation
-    assert preparation is not None
-    try:
-        return preparation.read(tx, request, caller)
-    except GatepostError as error:
-        return error
-
-
-def prepare(request: Request[Any], found: Any) -> Any:
-    """
-    Return what the handler of a request needs besides its transaction; outside of any. An error is raised in the place
-    of the handler: a repeat with the same key gets the first answer, whatever has changed since.
-    """
-    preparation = request.operation.preparation
-    assert preparation is not None
-    if isinstance(found, GatepostError):
-        return found
-    try:
-        return preparation.build(request, found)
-    except GatepostError as error:
-        return error
 
 
 def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
@@ -138,7 +113,11 @@ class LocalExecutor:
             return self._store.read_sync(execute, checked, self._caller)
         prepared = None
         if operation.preparation is not None:
-            prepared = prepare(checked, self._store.read_sync(read_for_preparation, checked, self._caller))
+            try:
+                found = self._store.read_sync(operation.preparation.read, checked, self._caller)
+                prepared = operation.preparation.build(checked, found)
+            except GatepostError as error:
+                prepared = error
         if key is not None:
             document = self._store.run_sync(execute_once, checked, self._caller, key, prepared)
             return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))

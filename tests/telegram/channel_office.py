@@ -112,7 +112,7 @@ TOKEN = "700000001:AAFgatepost_botxxxxxxxxxxxxxxxxxxxx"
 
 
 def build_profile(token: str = TOKEN) -> BotProfile:
-    return BotProfile(BotIdentity(99, "gate_bot"), derive_keys(token).button_key)
+    return BotProfile(BotIdentity(99, "gate_bot"), derive_keys(token))
 
 
 @dataclass(kw_only=True)

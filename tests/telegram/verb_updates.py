@@ -66,7 +66,7 @@ def press(office: VerbOffice, user: int, data: str, chat: dict[str, Any] | None 
 
 
 def sign(button: DecisionButton | PairingButton, chat: int) -> str:
-    return build_callback_data(button, build_profile().button_key, chat=chat)
+    return build_callback_data(button, build_profile().keys.button_key, chat=chat)
 
 
 def find_code(office: VerbOffice, user: int) -> str:

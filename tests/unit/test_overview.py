@@ -9,7 +9,7 @@ from gatepost.gates.decision import AnswerSpec, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Priority
 from gatepost.inbox.push import actions as push
-from gatepost.reports import history_rows as history, overview_handlers as overview
+from gatepost.reports import history_handlers as history, overview_handlers as overview
 from gatepost.spaces import actions as spaces
 from tests import resident_runs
 from tests.unit.conftest import StoreContext

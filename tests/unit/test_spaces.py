@@ -13,7 +13,7 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused, TooLarge, Unkn
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import EventType, Trust
 from gatepost.inbox.event_api import EventView
-from gatepost.spaces import actions as spaces, id_and_title as rules
+from gatepost.spaces import actions as spaces, space as rules
 from gatepost.spaces.api import MessageView
 from gatepost.spaces.commands import _build_line
 from gatepost.testing import Kit

@@ -47,7 +47,7 @@ def test_nothing_that_holds_a_token_shows_it() -> None:
     client = TelegramClient(TOKEN, url="https://api.telegram.org")
     request = AddTrigger(name="desk", provider="telegram", token=TOKEN)
     bound = BoundTrigger(name="desk", options={}, secret=TOKEN)
-    profile = BotProfile(BotIdentity(123456, "desk_bot"), keys.button_key)
+    profile = BotProfile(BotIdentity(123456, "desk_bot"), keys)
     for shown in (spec, keys, client, request, bound, profile):
         text = f"{shown!r} {shown}"
         assert "AAFabc" not in text

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from gatepost.channels import conversation_actions as conversations, intake_actions as intake
 from gatepost.channels.chat_api import ChatView, SendChat
 from gatepost.channels.conversation import build_own_session
-from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
+from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.core import address
 from gatepost.core.address import AllAgentsAddress
@@ -60,18 +60,17 @@ def reset(tx: Transaction, request: SendChat, *, sender: str) -> tuple[str, Rece
     """
     person = _require_person(directory.find_live(tx, sender))
     session = conversations.ensure_session(tx, request.channel, _build_base(request, person), person=person)
-    targets = (request.to,) if request.to is not None else intake.list_prompt_targets(tx, session)
-    session = conversations.reset_session(tx, session)
     envelope = Envelope(
         channel=request.channel,
         session=session.id,
         kind=EnvelopeKind.RESET,
         content="The conversation begins anew.",
-        metadata={RESET_FIELD: RESET_VALUE},
         user=person.name,
     )
     key = f"chat:{tx.new_id('entry')}"
-    return session.id, intake.receive_reset(tx, None, envelope, targets, dedup_key=key, person=person.name)
+    received = intake.reset(tx, None, session, envelope, dedup_key=key, person=person.name, to=request.to)
+    assert received.envelope is not None
+    return received.envelope.session, received
 
 
 def _build_base(request: SendChat, person: Entity) -> str:

@@ -25,7 +25,7 @@ from gatepost.channels import (
     question_actions as questions,
 )
 from gatepost.channels.conversation import ChannelSession
-from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.channels.routing import dead_letter_actions as dead_letters, recipient_actions as recipients
 from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields
 from gatepost.channels.routing.recipient_actions import RouteDecision
@@ -133,11 +133,36 @@ def receive(
     return replace(received, entry=entry)
 
 
-def list_prompt_targets(tx: Reader, session: ChannelSession) -> tuple[str, ...]:
-    """Return the addresses that got the last prompts in a session, those without a recipient left out."""
+def reset(
+    tx: Transaction,
+    trigger: Trigger | None,
+    session: ChannelSession,
+    envelope: Envelope,
+    *,
+    dedup_key: str,
+    person: str | None = None,
+    to: str | None = None,
+) -> Received:
+    """
+    Begin a session anew, for good. Those who got its last prompts, or `to`, get the envelope, which does not wake them.
+    """
     prompts = _list_prompts(tx, session.channel, session.id, session.trigger)
-    targets = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
-    return tuple(target for target in targets if recipients.has_recipients(tx, target))
+    names = dict.fromkeys(target for entry in prompts for target in entry.metadata.get(_TARGETS_FIELD, "").split())
+    targets = (to,) if to is not None else tuple(name for name in names if recipients.has_recipients(tx, name))
+    envelope = replace(
+        envelope,
+        session=conversations.reset_session(tx, session).id,
+        kind=EnvelopeKind.RESET,
+        metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE},
+    )
+    results = [
+        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
+    ]
+    return Received(
+        events=tuple(dict.fromkeys(event for result in results for event in result.events)),
+        envelope=envelope,
+        route=RouteDecision(targets=targets, rule=None),
+    )
 
 
 def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -> list[SharedEntry]:
@@ -146,26 +171,6 @@ def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -
         tx, channel=channel, session=session, kind=EntryKind.USER_PROMPT, limit=_MAX_PROMPTS
     )
     return [entry for entry in entries if entry.trigger == trigger]
-
-
-def receive_reset(
-    tx: Transaction,
-    trigger: Trigger | None,
-    envelope: Envelope,
-    targets: Sequence[str],
-    *,
-    dedup_key: str,
-    person: str | None,
-) -> Received:
-    """Tell those who got the prompts of a session that it begins anew; it does not wake them."""
-    results = [
-        receive(tx, trigger, envelope, dedup_key=dedup_key, person=person, wakes=False, to=target) for target in targets
-    ]
-    return Received(
-        events=tuple(dict.fromkeys(event for result in results for event in result.events)),
-        envelope=envelope,
-        route=RouteDecision(targets=tuple(targets), rule=None),
-    )
 
 
 def _answer_question(

@@ -29,7 +29,7 @@ from gatepost.channels import (
 )
 from gatepost.channels.access_actions import ListVerdict
 from gatepost.channels.conversation import COMMANDS, RESET_TEXT, ChannelSession, parse_command
-from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
+from gatepost.channels.envelope import RESET_FIELD, Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.channels.provider import ServiceEvent, UserMessage, build_chat_session, check_channel_id
 from gatepost.channels.speech import voice_actions as voices
@@ -206,17 +206,15 @@ def _find_command(message: UserMessage) -> str | None:
 
 
 def _run_command(tx: Transaction, writer: _Writer, message: UserMessage, command: str) -> TakenMessage:
-    trigger, session, received = writer.trigger, writer.session, None
+    trigger, received = writer.trigger, None
     text = _HELP.format(voice=", or send a voice message" if trigger.is_bot else "")
     match command:
         case "ping":
             text = "pong"
         case "reset":
-            targets = intake.list_prompt_targets(tx, session)
-            writer = writer._replace(session=conversations.reset_session(tx, session))
             envelope = _build_envelope(writer, message, EnvelopeKind.RESET, RESET_TEXT)
-            received = intake.receive_reset(
-                tx, trigger, envelope, targets, dedup_key=writer.dedup_key, person=writer.person
+            received = intake.reset(
+                tx, trigger, writer.session, envelope, dedup_key=writer.dedup_key, person=writer.person
             )
             text = "This is a new conversation now."
         case "start":
@@ -273,8 +271,6 @@ def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, c
     prefix = writer.trigger.metadata_prefix
     own_metadata = {name: value for name, value in message.metadata.items() if name != RESET_FIELD}
     metadata = {**own_metadata, **{f"{prefix}{name}": value for name, value in ids.items() if value is not None}}
-    if kind is EnvelopeKind.RESET:
-        metadata[RESET_FIELD] = RESET_VALUE
     return Envelope(
         channel=session.channel,
         session=session.id,

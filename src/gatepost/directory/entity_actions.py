@@ -14,8 +14,10 @@ from gatepost.core import address, similar_names
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import KEYS, Signal
+from gatepost.core.text import fold_text
 from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind, Registered, Registering, Renamed, Retired
+from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Conflict, Invalid, Refused, UnknownAddress, quote_value
 
 #: the person that gets alerts which have no other owner
@@ -53,14 +55,22 @@ def register(tx: Transaction, spec: EntitySpec) -> Entity:
     _check_owner(name, aliases, spec.owner)
     owner = find_live(tx, spec.owner) if spec.owner else _find_administrator(tx)
     tx.react(Registering(name))
-    number = entities.insert(
-        tx, name=name, kind=spec.kind, display=display, team=team, role=role, owner=owner.number if owner else None
+    row = tx.fetch_one(
+        "directory/entities/insert",
+        name=name,
+        kind=spec.kind,
+        display=display,
+        display_key=fold_text(display),
+        team=team,
+        role=role,
+        owner=owner.number if owner else None,
+        now=tx.now,
     )
-    if number is None or not entities.insert_name(tx, name, number, is_alias=False):
+    if row is None:
         raise _build_name_taken_error(tx, name)
+    _insert_name(tx, name, row.number)
     for alias in aliases:
-        if not entities.insert_name(tx, alias, number, is_alias=True):
-            raise _build_name_taken_error(tx, alias)
+        _insert_name(tx, alias, row.number, is_alias=True)
     entity = find(tx, name)
     tx.react(Registered(entity))
     return replace(entity, aliases=tuple(sorted(aliases)))
@@ -84,7 +94,7 @@ def find_or_none(tx: Reader, name: str) -> Entity | None:
     Return the entity with this name or alias, or None. It is for callers that must not learn, from an error or from the
     time it takes, which names are similar.
     """
-    return entities.find_by_name(tx, address.check_entity_address(name))
+    return ENTITY.fetch_one(tx, "directory/entities/find_by_name", name=address.check_entity_address(name))
 
 
 def find_live(tx: Reader, name: str | Entity) -> Entity:
@@ -143,23 +153,29 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
     else:
         owner_entity = (find_live if "owner" in changes else find)(tx, owner)
     display = _validate_display(changes.get("display", old.display) or old.name)
-    entities.update(
-        tx, old.number, display=display, team=team, role=role, owner=owner_entity.number if owner_entity else None
+    tx.execute(
+        "directory/entities/update",
+        number=old.number,
+        display=display,
+        display_key=fold_text(display),
+        team=team,
+        role=role,
+        owner=owner_entity.number if owner_entity else None,
     )
     if display != old.display:
         tx.react(Renamed(old, display))
     if "aliases" in changes:
-        _replace_aliases(tx, old, _validate_aliases(changes["aliases"] or ()))
+        aliases = _validate_aliases(changes["aliases"] or ())
+        for alias in set(old.aliases) - set(aliases):
+            tx.execute("directory/names/delete", name=alias, entity=old.number)
+        for alias in set(aliases) - set(old.aliases):
+            _insert_name(tx, alias, old.number, is_alias=True)
     return show(tx, old.name)
 
 
-def _replace_aliases(tx: Transaction, entity: Entity, aliases: Sequence[str]) -> None:
-    """Give an entity these aliases, and take all others from it."""
-    for alias in set(entity.aliases) - set(aliases):
-        entities.delete_alias(tx, alias, entity.number)
-    for alias in set(aliases) - set(entity.aliases):
-        if not entities.insert_name(tx, alias, entity.number, is_alias=True):
-            raise _build_name_taken_error(tx, alias)
+def _insert_name(tx: Transaction, name: str, entity: int, *, is_alias: bool = False) -> None:
+    if not tx.execute("directory/names/insert", name=name, entity=entity, is_alias=is_alias):
+        raise _build_name_taken_error(tx, name)
 
 
 def retire(tx: Transaction, name: str) -> Entity:
@@ -167,7 +183,7 @@ def retire(tx: Transaction, name: str) -> Entity:
     entity = find(tx, name)
     if entity.name == ADMINISTRATOR:
         raise Refused(f"{ADMINISTRATOR!r} cannot be retired: it gets the alerts that have no other recipient")
-    if not entities.retire(tx, entity.number):
+    if not tx.execute("directory/entities/retire", number=entity.number, now=tx.now):
         raise Conflict(f"{entity.name!r} is retired already")
     tx.react(Retired(entity))
     tx.after_commit(Signal(KEYS, "retire"))
@@ -190,7 +206,7 @@ def resolve(tx: Reader, addresses: Iterable[Address]) -> Mapping[Address, list[E
             case EntityAddress(name) if name in entities_by_name:
                 entities_by_address[target] = [entities_by_name[name]]
             case TeamAddress(team, role):
-                entities_by_address[target] = entities.list_team(tx, team, role)
+                entities_by_address[target] = ENTITY.fetch_all(tx, "directory/entities/list_team", team=team, role=role)
             case EntityAddress() | AllAgentsAddress():
                 pass
     return entities_by_address
@@ -205,7 +221,9 @@ def build_unknown_error(tx: Reader, name: str, *, suggest_team: bool = False) ->
         return UnknownAddress(f"there is no entity {name!r}", hint="did you mean every agent, 'ALL'?")
     if suggest_team and entities.count_team(tx, name, None):
         return UnknownAddress(f"there is no entity {name!r}", hint=f"did you mean the team, {f'team:{name}'!r}?")
-    suggestions = similar_names.find_similar_names(name, entities.list_similar_names(tx, name))
+    suggestions = similar_names.find_similar_names(
+        name, [row.name for row in tx.fetch_all("directory/names/list_similar", name=name)]
+    )
     hint = "`gatepost agent list` and `gatepost person list` show who there is"
     return UnknownAddress(
         f"there is no entity {name!r}", hint=similar_names.build_hint(suggestions) if suggestions else hint

@@ -134,12 +134,6 @@ def interpret_command(result: CommandResult) -> CheckResult:
             )
 
 
-def build_gh_command(check: CiTarget) -> list[str]:
-    fields = "status,conclusion" if check.kind == "run" else "state"
-    assert check.repository is not None  # a target without one is refused before
-    return ["gh", check.kind, "view", check.id, "--repo", check.repository, "--json", fields]
-
-
 def interpret_gh(check: CiTarget, result: CommandResult) -> CheckResult:
     if result.code == COMMAND_NOT_FOUND:
         return CheckFailed("the program `gh`, which reads the state from GitHub, is not installed")

@@ -87,9 +87,10 @@ async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
             refusal = condition_check.explain_refusal(check, options.repositories)
             if refusal is not None:
                 return CheckFailed(refusal)
-            return condition_check.interpret_gh(
-                check, await options.commands.run(condition_check.build_gh_command(check), time_limit=timeout)
-            )
+            fields = "status,conclusion" if check.kind == "run" else "state"
+            assert check.repository is not None  # a target without one is refused before
+            command = ["gh", check.kind, "view", check.id, "--repo", check.repository, "--json", fields]
+            return condition_check.interpret_gh(check, await options.commands.run(command, time_limit=timeout))
         case GateKind.COMMAND if options.can_run_commands:
             return condition_check.interpret_command(await options.commands.run(gate.awaits, time_limit=timeout))
         case GateKind.COMMAND:

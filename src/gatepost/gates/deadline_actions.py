@@ -26,13 +26,13 @@ event 7 may be committed after event 8:
 from dataclasses import dataclass
 from typing import Final
 
-from gatepost.core.ports import Reader, Transaction
+from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Position
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory.entity import Retired
 from gatepost.gates import decision_actions as decisions, decision_rows, gate_actions as gates, gate_rows
 from gatepost.gates.decision import DecisionOutcome, DecisionStatus
-from gatepost.gates.gate import AtDeadline, Ending, Gate, GateKind
+from gatepost.gates.gate import AtDeadline, Ending, GateKind
 from gatepost.inbox import event_rows as events
 
 #: gates that one call ends; the next call ends the rest
@@ -46,7 +46,8 @@ _START: Final = Position()
 class EventScan:
     """The result of a scan for awaited events, and how far it went."""
 
-    matches: tuple[gate_rows.Match, ...] = ()
+    #: the id of each gate, the id of the event that it waited for, and the hops of that event
+    matches: tuple[tuple[str, str, int], ...] = ()
     #: no event up to this position is one that `scanned_gates` wait for
     position: Position = _START
     #: the numbers of gates
@@ -80,7 +81,8 @@ def list_due(tx: Transaction, last_scan: EventScan | None = None) -> list[str]:
 
 def find_next_due(tx: Reader) -> Instant | None:
     """Return the next deadline; one in the past is due."""
-    return gate_rows.find_next_deadline(tx)
+    row = tx.fetch_one("gates/gates/find_next_deadline")
+    return row.deadline if row else None
 
 
 def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
@@ -89,8 +91,13 @@ def scan_events(tx: Reader, last_scan: EventScan | None = None) -> EventScan:
     watched_gates = frozenset(number for number, *_ in gate_rows.list_event_gates(tx))
     if last_scan is None or last_scan.position >= watermark.end or tx.now - last_scan.started_at >= RESCAN_AFTER:
         last_scan = EventScan(started_at=tx.now)
-    matches = gate_rows.find_matches_after(tx, last_scan.position) if watched_gates & last_scan.scanned_gates else {}
-    matches |= gate_rows.find_matches(tx, watched_gates - last_scan.scanned_gates)
+    rows: list[Row] = []
+    if watched_gates & last_scan.scanned_gates:
+        transaction, arrival = last_scan.position
+        rows += tx.fetch_all("gates/gates/find_matches_after", transaction=transaction, arrival=arrival)
+    if new_gates := watched_gates - last_scan.scanned_gates:
+        rows += tx.fetch_all("gates/gates/find_matches", gates=sorted(new_gates))
+    matches = {row.number: (row.id, row.event, row.hops) for row in rows}
     return EventScan(
         matches=tuple(match for _, match in sorted(matches.items())),
         position=max(last_scan.position, watermark.last),
@@ -108,15 +115,15 @@ def end_orphans(tx: Transaction, event: Retired) -> None:
     """End the gates and decisions that need an entity which has just retired."""
     leaver = event.entity
     reason = f"{leaver.name} is retired"
-    for id in gate_rows.list_orphaned(tx, leaver.number):
-        gate = gate_rows.lock(tx, id)
+    for row in tx.fetch_all("gates/gates/list_orphaned", entity=leaver.number):
+        gate = gate_rows.lock(tx, row.id)
         if gate is not None and gate.is_pending:
             gates.end(tx, gate, Ending.ORPHANED, reason, None)
-    for id in decision_rows.list_orphaned(tx, leaver.number):
-        decision = decision_rows.read(tx, id)
+    for row in tx.fetch_all("gates/decisions/list_orphaned", entity=leaver.number):
+        decision = decision_rows.read(tx, row.id)
         assert decision is not None
         gate_rows.lock(tx, decision.gate)
-        decision = decision_rows.read(tx, id)
+        decision = decision_rows.read(tx, row.id)
         if decision is not None and decision.is_open:
             decisions.end(tx, decision, DecisionOutcome.ORPHANED, None, text=reason)
 
@@ -127,7 +134,13 @@ def _apply_deadline(tx: Transaction, id: str) -> int:
     if gate is None or not gate.is_overdue(tx.now):
         return 0
     if gate.kind is GateKind.DECISION:
-        _end_decision(tx, gate)
+        row = tx.fetch_one("gates/decisions/read_by_gate", gate=gate.id)
+        assert row is not None
+        [decision] = decision_rows.build_decisions(tx, [row])
+        if decision.default is not None and decision.status is DecisionStatus.PENDING:
+            decisions.end(tx, decision, DecisionOutcome.DEFAULTED, None, option=decision.default)
+        else:
+            decisions.end(tx, decision, DecisionOutcome.EXPIRED, None)
     elif gate.kind is GateKind.TIMER:
         gates.end(tx, gate, Ending.RESOLVED, "the time has come", None)
     elif gate.at_deadline is AtDeadline.OPEN:
@@ -135,13 +148,3 @@ def _apply_deadline(tx: Transaction, id: str) -> int:
     elif gate.escalated_at is None:
         gates.escalate(tx, gate)
     return 1
-
-
-def _end_decision(tx: Transaction, gate: Gate) -> None:
-    """End a decision at its deadline: with its default if it has one and its question is still open, else expired."""
-    decision = decision_rows.read_by_gate(tx, gate.id)
-    assert decision is not None
-    if decision.default is not None and decision.status is DecisionStatus.PENDING:
-        decisions.end(tx, decision, DecisionOutcome.DEFAULTED, None, option=decision.default)
-    else:
-        decisions.end(tx, decision, DecisionOutcome.EXPIRED, None)

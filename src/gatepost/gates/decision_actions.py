@@ -42,9 +42,10 @@ from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcom
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
 from gatepost.inbox import item_actions as inbox_items, item_rows as items
-from gatepost.inbox.event import EventType, ItemsDiscarded, ItemState, Priority, Push
+from gatepost.inbox.event import CHAIN_PAUSE, EventType, ItemsDiscarded, ItemState, Priority, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
 from gatepost.jobs import job_actions as jobs
+from gatepost.stores.row_mapping import fetch_number, get_columns
 
 #: the kind of a job that runs the command of `decision.on_answer`
 ANSWER_JOB: Final = "on_answer"
@@ -95,9 +96,18 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
         created_at=tx.now,
         answers=(),
     )
-    decision = replace(decision, number=decisions.insert(tx, decision, gate=gate.number, asker=asker.number))
+    number = fetch_number(
+        tx,
+        "gates/decisions/insert",
+        **get_columns(decision, "id context_hash session"),
+        **decisions.get_question_columns(decision),
+        gate=gate.number,
+        asker=asker.number,
+        now=tx.now,
+    )
+    decision = replace(decision, number=number)
     for respondent in respondents:
-        decisions.insert_respondent(tx, decision.number, respondent.number)
+        tx.execute("gates/respondents/insert", decision=decision.number, entity=respondent.number)
     _push_question(tx, decision, asker, respondents)
     tx.react(rules.DecisionAsked(decision, respondents))
     return _read(tx, id)
@@ -122,13 +132,15 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
         iteration=decision.iteration + 1,
         guidance=decision.last_answer.text if decision.last_answer is not None else decision.guidance,
     )
-    decisions.revise(tx, revision)
+    columns = get_columns(revision, "number context_hash") | decisions.get_question_columns(revision)
+    tx.execute("gates/decisions/revise", **columns)
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
     if deadline != decision.deadline:
-        gate_rows.set_deadline(tx, gate.number, deadline)
+        tx.execute("gates/gates/set_deadline", number=gate.number, deadline=deadline)
         tx.after_commit(Signal(Topic("gate", gate.id), "postponed", wakes=False))
-    gate_rows.extend_chain(tx, gate.number, chains.count_next_hops(tx, actor))
+    hops = chains.count_next_hops(tx, actor)
+    tx.execute("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
     _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
     tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)
@@ -184,18 +196,20 @@ def page(
     selects those whose last round has ended at that time or later; `pending` selects those that are open (True) or have
     ended (False).
     """
-    return decisions.list_page(
-        tx,
-        asker=directory.find_number(tx, asker),
-        respondent=directory.find_number(tx, asked),
-        participant=directory.find_number(tx, concerning),
-        session=session,
-        is_pending=pending,
-        since=since,
-        newest_first=newest_first,
-        after=after,
-        limit=limit,
-    )
+    filters = {
+        "asker": directory.find_number(tx, asker),
+        "respondent": directory.find_number(tx, asked),
+        "participant": directory.find_number(tx, concerning),
+        "session": session,
+        "is_pending": pending,
+        "since": since,
+        "limit": limit,
+    }
+    if newest_first:
+        return decisions.build_decisions(
+            tx, tx.fetch_page("gates/decisions/list_newest", before=after or decisions.END, **filters)
+        )
+    return decisions.build_decisions(tx, tx.fetch_page("gates/decisions/list_page", after=after, **filters))
 
 
 def end(
@@ -223,7 +237,15 @@ def end(
         at=tx.now,
         iteration=iteration,
     )
-    if not decisions.insert_answer(tx, decision.number, answer, actor.number if actor else None):
+    is_first = tx.execute(
+        "gates/answers/insert",
+        **get_columns(answer, "iteration outcome option text"),
+        args=decisions.encode_args(answer.args),
+        decision=decision.number,
+        answered_by=actor.number if actor else None,
+        now=answer.at,
+    )
+    if not is_first:
         raise _build_late_error(_read(tx, decision.id))
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None

@@ -165,7 +165,7 @@ class GateSpec(Struct, frozen=True, kw_only=True):
 
 def check_spec(spec: GateSpec) -> GateSpec:
     """Return the spec if such a gate is possible; raise Invalid if not. Names are not looked up."""
-    check_name(spec.name)
+    text.check_label("a name of a gate", spec.name, _MAX_NAME_LENGTH)
     check_text("instruction", spec.instruction)
     if spec.kind is GateKind.DECISION:
         raise Invalid("a gate of the kind 'decision' is made by asking", hint="use `gatepost decision ask`")
@@ -197,11 +197,6 @@ _AWAITS_HINTS: Final = {
     GateKind.COMMAND: "a command line",
     GateKind.CI: CI_TARGET_FORM,
 }
-
-
-def check_name(name: str) -> str:
-    """Return the text if it can be the name of a gate."""
-    return text.check_label("a name of a gate", name, _MAX_NAME_LENGTH)
 
 
 def check_text(field: str, value: str) -> str:

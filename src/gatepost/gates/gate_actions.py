@@ -39,6 +39,7 @@ from gatepost.gates.gate import Ending, Gate, GateEnded, GateKind, GateSpec
 from gatepost.inbox import event_rows as events, item_actions as inbox_items
 from gatepost.inbox.event import EventType, Push, Ref
 from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.stores.row_mapping import fetch_number, get_columns
 
 _MAX_REASON_LENGTH: Final = 1_000
 #: waiters of one gate
@@ -55,7 +56,10 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None) -> Gate:
     if not is_allowed(creator, owner.name, owner.owner):
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if spec.kind is GateKind.COMMAND:
-        _check_commands(tx, creator)
+        if not tx.limits.can_run_commands:
+            raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
+        if not is_allowed(creator):
+            raise Refused("only an administrator can make a gate that runs a command")
     if spec.kind is GateKind.CI:
         _check_repository(tx, spec)
     awaited_entity = _find_awaited(tx, spec, owner)
@@ -91,17 +95,17 @@ def page(
     limit: int = 100,
 ) -> list[Gate]:
     """Return gates in the order in which they were made, or backwards; `after` is the number of the last gate seen."""
-    return gates.list_page(
-        tx,
-        owner=directory.find_number(tx, owner),
-        waiter=directory.find_number(tx, waiter),
-        participant=directory.find_number(tx, concerning),
-        kind=kind,
-        is_pending=pending,
-        newest_first=newest_first,
-        after=after,
-        limit=limit,
-    )
+    filters = {
+        "owner": directory.find_number(tx, owner),
+        "waiter": directory.find_number(tx, waiter),
+        "participant": directory.find_number(tx, concerning),
+        "kind": kind,
+        "is_pending": pending,
+        "limit": limit,
+    }
+    if newest_first:
+        return gates.build_gates(tx, tx.fetch_page("gates/gates/list_newest", before=after or gates.END, **filters))
+    return gates.build_gates(tx, tx.fetch_page("gates/gates/list_page", after=after, **filters))
 
 
 def list_blocking(tx: Reader, name: str | Entity) -> list[Gate]:
@@ -115,7 +119,7 @@ def list_instructing(tx: Reader, agent: int) -> list[Gate]:
     Return the gates whose instruction a resident should get before it ends its cycle: those that it can resolve itself,
     and that have not given their instruction before. For all other gates the resident sleeps, and their end wakes it.
     """
-    new_numbers = gates.find_uninstructed(tx, agent)
+    new_numbers = {row.number for row in tx.fetch_all("gates/gates/find_uninstructed", owner=agent)}
     if not new_numbers:
         return []
     return [gate for gate in gates.list_pending(tx, agent) if gate.number in new_numbers and gate.holds(tx.now)]
@@ -166,13 +170,14 @@ def take_due_checks(tx: Transaction, *, timeout: Duration, limit: int, after: st
     result. Owners take turns, in the order of their names, beginning behind the owner `after`: one gate of each, then a
     second of each.
     """
-    gate_ids = gates.take_checks(tx, tx.now + timeout, after, limit)
-    return [gate for gate in (gates.read(tx, id) for id in gate_ids) if gate is not None]
+    rows = tx.fetch_all("gates/gates/take_checks", until=tx.now + timeout, now=tx.now, after=after, limit=limit)
+    return [gate for gate in (gates.read(tx, row.id) for row in rows) if gate is not None]
 
 
 def find_next_check(tx: Reader) -> Instant | None:
     """Return when the next gate is to be checked."""
-    return gates.find_next_check(tx)
+    row = tx.fetch_one("gates/gates/find_next_check")
+    return row.check_at if row else None
 
 
 def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Duration) -> Gate:
@@ -198,7 +203,7 @@ def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Dur
 
 def escalate(tx: Transaction, gate: Gate) -> None:
     """Alert the owner of the gate's owner, once, that the deadline of the gate has passed."""
-    gates.escalate(tx, gate.number)
+    tx.execute("gates/gates/escalate", number=gate.number, now=tx.now)
     owner = directory.find(tx, gate.owner)
     assert gate.deadline is not None
     text = f"the gate {gate.name!r} ({gate.id}) has kept {owner.name!r} past {format_rfc3339(gate.deadline)}"
@@ -218,7 +223,7 @@ def create_gate(
     but is never refused by it. A gate that waits for an event waits for events that arrive after it.
     """
     limit = tx.limits.gates
-    if creator is not None and gates.count_pending(tx, owner.number, limit) >= limit:
+    if creator is not None and fetch_number(tx, "gates/gates/count_pending", owner=owner.number, limit=limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
             hint="resolve or withdraw some, or raise limits.gates",
@@ -247,9 +252,10 @@ def create_gate(
         hops=chains.count_next_hops(tx, creator),
         hops_at=tx.now,
     )
-    number = gates.insert(
+    number = fetch_number(
         tx,
-        gate,
+        "gates/gates/insert",
+        **get_columns(gate, "id name kind awaits instruction deadline at_deadline fail hops hops_at"),
         owner=owner.number,
         made_by=creator.number if creator else None,
         awaited_entity=awaited_entity.number if awaited_entity else None,
@@ -257,6 +263,7 @@ def create_gate(
         event_source=event_source,
         since=events.take_arrivals(tx, 1)[0] if event_type is not None else None,
         check_at=tx.now if gate.kind in (GateKind.COMMAND, GateKind.CI) else None,
+        now=gate.created_at,
     )
     tx.after_commit(Signal(Topic("gate", gate.id), "opened", wakes=False))
     return replace(gate, number=number)
@@ -277,8 +284,12 @@ def end(
     False; raise `Late`, which says how the gate ended, if it has ended already.
     """
     check_text("reason", reason, _MAX_REASON_LENGTH)
-    if not gates.end(tx, gate.number, ending, reason, actor.number if actor else None):
+    ended_by = actor.number if actor else None
+    if not tx.execute(
+        "gates/resolutions/insert", gate=gate.number, ending=ending, reason=reason, ended_by=ended_by, now=tx.now
+    ):
         raise build_late_error(_read(tx, gate))
+    tx.execute("gates/gates/end", number=gate.number, now=tx.now)
     hops = count_hops(tx, gate, actor, hops)
     if notify:
         entities_by_name = entities.find_by_names(tx, [gate.owner, *gate.waiters])
@@ -338,13 +349,6 @@ def _lock_gate(tx: Transaction, id: str, by: str | None) -> tuple[Gate, Entity |
 
 def _is_concerned(tx: Reader, gate: Gate, actor: Entity | None) -> bool:
     return is_allowed(actor, *gate.viewers) or is_allowed(actor, directory.find(tx, gate.owner).owner)
-
-
-def _check_commands(tx: Transaction, creator: Entity | None) -> None:
-    if not tx.limits.can_run_commands:
-        raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
-    if not is_allowed(creator):
-        raise Refused("only an administrator can make a gate that runs a command")
 
 
 def _check_repository(tx: Transaction, spec: GateSpec) -> None:

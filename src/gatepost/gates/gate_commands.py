@@ -1,7 +1,7 @@
 """`gatepost gate`: durable gates; those of sessions are in `guests/session_gate_commands.py`."""
 
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from click.exceptions import Exit
@@ -131,7 +131,15 @@ def list_all(
     shown_gates = durable_gates[:limit]
     if json:
         documents = [msgspec.to_builtins(gate) for gate in shown_gates]
-        output.document([*documents, *(_build_session_document(gate, asks) for gate in own_gates)])
+        output.document(
+            [
+                *documents,
+                *(
+                    (session_gates.build_document(gate) | {"active": gate.name != "decision" or asks})
+                    for gate in own_gates
+                ),
+            ]
+        )
     elif shown_gates or own_gates:
         rows = [*map(_build_row, shown_gates), *(_build_session_row(gate, asks) for gate in own_gates)]
         output.table(["GATE", "KIND", "OWNER", "STATE", "DEADLINE", "NAME"], rows)
@@ -150,10 +158,6 @@ def _build_row(gate: api.GateView) -> TableRow:
 def _build_session_row(gate: SessionGate, asks: bool) -> TableRow:
     mode = "off" if gate.name == "decision" and not asks else "soft" if gate.soft else "strict"
     return [gate.name, _SESSION, "", mode, "", f"at {gate.hook}" + (f": {gate.hint}" if gate.hint else "")]
-
-
-def _build_session_document(gate: SessionGate, asks: bool) -> dict[str, Any]:
-    return session_gates.build_document(gate) | {"active": gate.name != "decision" or asks}
 
 
 @gates.show("show", api.ShowGate, id=GATE)

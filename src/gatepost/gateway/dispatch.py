@@ -20,7 +20,7 @@ import structlog
 from gatepost.core.dry_run import dry_run
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
-from gatepost.executor import execute_once, list_valid, merge_outcomes, prepare, read_for_preparation
+from gatepost.executor import execute_once, list_valid, merge_outcomes
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
@@ -112,8 +112,11 @@ class Dispatcher:
             return await store.read(execute, request, caller)
         prepared = None
         if operation.preparation is not None:
-            found = await store.read(read_for_preparation, request, caller)
-            prepared = await asyncio.to_thread(prepare, request, found)
+            try:
+                found = await store.read(operation.preparation.read, request, caller)
+                prepared = await asyncio.to_thread(operation.preparation.build, request, found)
+            except GatepostError as error:
+                prepared = error
         lane = operation.build_lane(request)
         if key is None:
             return await store.run(execute, request, caller, prepared, lane=lane)

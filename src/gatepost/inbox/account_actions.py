@@ -8,7 +8,6 @@ from typing import Final
 from gatepost.core.ports import Reader
 from gatepost.core.times import Duration
 from gatepost.directory import entity_actions as directory
-from gatepost.inbox import item_rows as items
 from gatepost.inbox.account_api import Account
 from gatepost.stores.row_mapping import Mapper, fetch_row
 
@@ -17,8 +16,8 @@ _ACCOUNT: Final = Mapper(Account)
 
 def measure_lag(tx: Reader) -> Duration:
     """Return for how long the oldest pending item of an agent or a service has waited."""
-    oldest = items.find_oldest_pending(tx)
-    return max(0, tx.now - oldest) if oldest is not None else 0
+    row = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
+    return max(0, tx.now - row.created_at) if row else 0
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:

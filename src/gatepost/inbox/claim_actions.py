@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
-from gatepost.core.times import MAX_DURATION, Duration, Instant
+from gatepost.core.times import CLOCK_TOLERANCE, MAX_DURATION, Duration, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
@@ -46,6 +46,7 @@ from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claim import Batch, Claim, EndedClaim
 from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority, Ref
 from gatepost.inbox.expiry_and_death_actions import fail_items
+from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
 
 #: lapsed claims that one claim releases
 _LAPSE_LIMIT: Final = 100
@@ -169,13 +170,14 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
             hint="use `gatepost inbox done EVENT`",
         )
     fence, cursor = inboxes.lock_inbox(tx, recipient.number)
-    run, has_lapsed, last_broadcast = inboxes.read_inbox_state(tx, recipient.number)
-    if terms.kind == "drain" and run is not None:
-        raise Conflict(f"{recipient.name!r} is thinking: its run {run!r} has the inbox")
-    if has_lapsed:
+    future = tx.now + CLOCK_TOLERANCE
+    inbox = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
+    if terms.kind == "drain" and inbox.run is not None:
+        raise Conflict(f"{recipient.name!r} is thinking: its run {inbox.run!r} has the inbox")
+    if inbox.is_late:
         for number, _ in inboxes.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
-    broadcasts.take(tx, recipient, cursor, last_broadcast)
+    broadcasts.take(tx, recipient, cursor, inbox.last_broadcast)
     return recipient, fence
 
 
@@ -217,10 +219,18 @@ def claim_items(
 
 def begin_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerms) -> Claim:
     """Write a new claim without items, and return it."""
-    deadline = tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None
-    return inboxes.create_claim(
-        tx, recipient, id=tx.new_id("clm"), kind=terms.kind, owner=terms.owner, fence=fence, deadline=deadline
+    claim = Claim(
+        id=tx.new_id("clm"),
+        recipient=recipient.name,
+        kind=terms.kind,
+        owner=terms.owner,
+        fence=fence,
+        taken_at=tx.now,
+        deadline=tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None,
     )
+    columns = get_columns(claim, "id kind owner fence deadline")
+    number = fetch_number(tx, "inbox/claims/insert", recipient=recipient.number, now=tx.now, **columns)
+    return replace(claim, number=number)
 
 
 def pull(
@@ -244,7 +254,7 @@ def pull(
         raise _build_claim_error(tx, id)
     recipient = directory.find_live(tx, open_claim.recipient)
     _, cursor = inboxes.lock_inbox(tx, recipient.number)
-    if not inboxes.lock_claim(tx, id, owner, fence):
+    if not tx.execute("inbox/claims/lock", id=id, owner=owner, fence=fence):
         raise _build_claim_error(tx, id)
     broadcasts.take(tx, recipient, cursor)
     if budget is not None:
@@ -259,7 +269,7 @@ def pull(
 def extend(tx: Transaction, id: str, *, owner: str, fence: int, hold: Duration) -> None:
     """Hold a guest's claim for its session, until `hold` from now. A stale owner is refused."""
     _check_holder(id, owner, fence)
-    if not inboxes.extend_claim(tx, id, owner, fence, tx.now + hold):
+    if not tx.execute("inbox/claims/extend", id=id, owner=owner, fence=fence, deadline=tx.now + hold):
         raise _build_claim_error(tx, id)
 
 
@@ -273,7 +283,7 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
 
 def deliver(tx: Transaction, claim: EndedClaim) -> int:
     """Deliver the items of a claim that was acked, and return how many."""
-    count = items.deliver(tx, claim.number)
+    count = tx.execute("inbox/items/deliver", claim=claim.number, now=tx.now)
     if claim.has_awaited_mail:
         tx.react(ItemsRead(claim.number))
     return count
@@ -306,14 +316,17 @@ def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candida
     ):
         if not batch_rules.is_crowded([*first, *others], limit):
             break
-        others = items.list_source_heads(
-            tx,
-            recipient,
-            first_sources,
+        rows = tx.fetch_all(
+            "inbox/items/list_source_heads",
+            recipient=recipient,
+            now=tx.now,
+            seen_sources=first_sources,
+            max_steps=batch_rules.MAX_OTHER_SOURCES + len(first_sources),
             max_sources=batch_rules.MAX_OTHER_SOURCES,
             per_source=depth,
             limit=batch_rules.CANDIDATES_PER_SLOT * limit,
         )
+        others = items.build_candidates(rows)
     return others
 
 

@@ -1,10 +1,9 @@
 """Claims on inboxes. A claim locks the row of its inbox, which has the fence and the broadcast cursor."""
 
-from typing import Any, Final
+from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
-from gatepost.directory.entity import Entity
 from gatepost.inbox.claim import Claim, EndedClaim
 from gatepost.stores.row_mapping import Mapper, fetch_row
 
@@ -17,22 +16,6 @@ def lock_inbox(tx: Transaction, recipient: int) -> tuple[int, int]:
     return row.fence, row.cursor
 
 
-def create_claim(tx: Transaction, recipient: Entity, **fields: Any) -> Claim:
-    """Create a claim on an inbox, without items."""
-    row = fetch_row(tx, "inbox/claims/insert", recipient=recipient.number, now=tx.now, **fields)
-    return Claim(number=row.number, recipient=recipient.name, taken_at=tx.now, **fields)
-
-
-def lock_claim(tx: Transaction, id: str, owner: str, fence: int) -> bool:
-    """Lock an open claim until the commit; return False if it is not theirs or not open."""
-    return tx.execute("inbox/claims/lock", id=id, owner=owner, fence=fence) == 1
-
-
-def extend_claim(tx: Transaction, id: str, owner: str, fence: int, deadline: Instant) -> bool:
-    """Give an open claim to a session, with a new deadline; return False if it is not theirs or not open."""
-    return tx.execute("inbox/claims/extend", id=id, owner=owner, fence=fence, deadline=deadline) == 1
-
-
 def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> EndedClaim | None:
     """End an open claim, and return it; None if it is not theirs or not open."""
     row = tx.fetch_one("inbox/claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
@@ -41,14 +24,6 @@ def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) ->
 
 def read_claim(tx: Reader, id: str) -> Claim | None:
     return _CLAIM.fetch_one(tx, "inbox/claims/read", id=id)
-
-
-def read_inbox_state(tx: Reader, recipient: int) -> tuple[str | None, bool, int]:
-    """Return the run that has claimed this inbox, whether a drain is past its deadline, and the last broadcast."""
-    row = fetch_row(
-        tx, "inbox/claims/read_inbox_state", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE
-    )
-    return row.run, row.is_late, row.last_broadcast
 
 
 def lapse_claims(tx: Transaction, recipient: int | None, limit: int) -> list[tuple[int, str]]:

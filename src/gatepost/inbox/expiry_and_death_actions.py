@@ -25,7 +25,7 @@ def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
 
 def expire_items(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Mark items past their time as expired; no claim has taken them since then anyway."""
-    return items.expire(tx, limit)
+    return tx.execute("inbox/items/expire", now=tx.now, limit=limit)
 
 
 def fail_items(tx: Transaction, claim: EndedClaim, events: Sequence[str]) -> int:
@@ -33,4 +33,6 @@ def fail_items(tx: Transaction, claim: EndedClaim, events: Sequence[str]) -> int
     Count a failure for those items of a claim that failed by themselves, and return how many. An item that has failed
     `limits.attempts` times dies: nobody reads it any more, until it is replayed. The others are pending again.
     """
-    return items.fail(tx, claim.number, events)
+    return tx.execute(
+        "inbox/items/fail", claim=claim.number, events=list(events), attempts=tx.limits.attempts, now=tx.now
+    )

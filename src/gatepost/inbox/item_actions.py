@@ -67,7 +67,12 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
 
 def mark_seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
     """Record that an entity has seen items, in any state; return how many it had not seen before."""
-    return items.mark_seen(tx, directory.find_live(tx, name).number, [ids.check("evt", event) for event in events])
+    return tx.execute(
+        "inbox/items/mark_seen",
+        recipient=directory.find_live(tx, name).number,
+        events=[ids.check("evt", event) for event in events],
+        now=tx.now,
+    )
 
 
 def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
@@ -206,5 +211,7 @@ def _build_copy(item: Item) -> Push:
 def measure_lines_again(tx: Transaction, event: Renamed) -> None:
     """Add the bytes by which a longer display name makes the lines of an entity's events longer."""
     growth = count_bytes(render.render_name(event.display)) - count_bytes(render.render_name(event.entity.display))
-    if growth > 0:
-        items.grow_sizes(tx, event.entity, growth)
+    if growth > 0:  # a size never shrinks: not every line has its sender in it, and a shorter line does no harm
+        for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
+            tx.execute(statement, sender=event.entity.number, name=event.entity.name, growth=growth)
+        tx.execute("inbox/broadcasts/grow_sizes", sender=event.entity.number, growth=growth)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Position
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
-from gatepost.directory.entity import Entity, EntityKind
+from gatepost.directory.entity import EntityKind
 from gatepost.inbox.batch_selection import Candidate, StoredState
 from gatepost.inbox.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
 from gatepost.inbox.event_rows import find_first_arrival
@@ -70,15 +70,13 @@ def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionP
 
 def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
     rows = tx.fetch_all("inbox/items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
-    return _build_candidates(rows)
+    return build_candidates(rows)
 
 
 def list_candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
     """Return the pending ones of these items, the expired ones too."""
-    rows = (
-        tx.fetch_all("inbox/items/list_candidates_at", recipient=recipient, arrivals=list(arrivals)) if arrivals else []
-    )
-    return _build_candidates(rows)
+    rows = tx.fetch_all("inbox/items/list_candidates_at", recipient=recipient, arrivals=arrivals) if arrivals else []
+    return build_candidates(rows)
 
 
 def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequence[str]) -> dict[str, StoredState]:
@@ -89,23 +87,6 @@ def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequenc
         state = StoredState(arrival=row.arrival, state=find_state(row, tx.now))
         states |= {row.event: state} | ({row.dedup_key: state} if row.dedup_key is not None else {})
     return states
-
-
-def list_source_heads(
-    tx: Reader, recipient: int, seen_sources: Sequence[str], *, max_sources: int, per_source: int, limit: int
-) -> list[Candidate]:
-    """Return the first few items of each source that is not among those seen."""
-    rows = tx.fetch_all(
-        "inbox/items/list_source_heads",
-        recipient=recipient,
-        now=tx.now,
-        seen_sources=list(seen_sources),
-        max_steps=max_sources + len(seen_sources),
-        max_sources=max_sources,
-        per_source=per_source,
-        limit=limit,
-    )
-    return _build_candidates(rows)
 
 
 def count_pending(tx: Reader, recipient: int, limit: int) -> int:
@@ -123,25 +104,6 @@ def has_pending_key(tx: Reader, recipient: int, source: str, key_prefix: str) ->
     pattern = f"{key_prefix}%"
     row = tx.fetch_one("inbox/items/has_pending_key", recipient=recipient, source=source, pattern=pattern, now=tx.now)
     return row is not None
-
-
-def find_oldest_pending(tx: Reader) -> Instant | None:
-    """Return the time of the oldest pending item of an agent or a service."""
-    row = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
-    return row.created_at if row else None
-
-
-def find_longest_chains(
-    tx: Reader, entities: Sequence[int], *, since: Instant, until: Instant, limit: int
-) -> dict[int, int]:
-    """
-    Return the hops of the longest chain behind what each of these entities sends next, by its number; an entity that
-    nothing reached has none. Each inbox is read back to its last item from a person, and for `limit` items at most.
-    """
-    rows = tx.fetch_all(
-        "inbox/items/find_longest_chains", entities=sorted(set(entities)), since=since, until=until, limit=limit
-    )
-    return {row.recipient: row.hops for row in rows}
 
 
 def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
@@ -196,16 +158,6 @@ def list_by_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
     return [build_item(row) for row in tx.fetch_all("inbox/items/list_by_broadcast", event=event, limit=limit)]
 
 
-def grow_sizes(tx: Transaction, sender: Entity, growth: int) -> None:
-    """
-    Add a number of characters to the sizes of a sender's items that were not shown yet. A size never shrinks: not every
-    line has its sender in it, and a line that is shorter than its size does no harm.
-    """
-    for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
-        tx.execute(statement, sender=sender.number, name=sender.name, growth=growth)
-    tx.execute("inbox/broadcasts/grow_sizes", sender=sender.number, growth=growth)
-
-
 def change_state(
     tx: Transaction,
     recipient: int,
@@ -228,25 +180,8 @@ def change_state(
     return row_count == 1
 
 
-def mark_seen(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
-    return tx.execute("inbox/items/mark_seen", recipient=recipient, events=list(events), now=tx.now)
-
-
-def deliver(tx: Transaction, claim: int) -> int:
-    return tx.execute("inbox/items/deliver", claim=claim, now=tx.now)
-
-
 def release(tx: Transaction, claim: int) -> int:
     return tx.execute("inbox/items/release", claim=claim)
-
-
-def fail(tx: Transaction, claim: int, events: Sequence[str]) -> int:
-    """Count a failure for these items of a claim; those with too many are dead, the others pending."""
-    return tx.execute("inbox/items/fail", claim=claim, events=list(events), attempts=tx.limits.attempts, now=tx.now)
-
-
-def expire(tx: Transaction, limit: int) -> int:
-    return tx.execute("inbox/items/expire", now=tx.now, limit=limit)
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str, Instant]]:
@@ -292,7 +227,7 @@ def list_page(
         "channel": channel,
         "since": since,
         "until": until,
-        "pattern": None if text is None else f"%{_escape_pattern(text)}%",
+        "pattern": None if text is None else f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%",
         "after": first - 1 if newest_first else max(after, first - 1),
         "before": (after or _END) if newest_first else _END,
         "now": tx.now,
@@ -361,12 +296,7 @@ class _MergedPage:
         return self._sign * row.arrival, self._sign * row.recipient
 
 
-def _escape_pattern(text: str) -> str:
-    """Return text that means itself in a pattern of LIKE."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-
-
-def _build_candidates(rows: Sequence[Row]) -> list[Candidate]:
+def build_candidates(rows: Sequence[Row]) -> list[Candidate]:
     return [Candidate(row.arrival, row.priority, row.sender_is_person, row.source, row.size) for row in rows]
 
 

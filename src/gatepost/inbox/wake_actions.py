@@ -6,17 +6,10 @@ also look for inboxes whose recipient should wake.
 
 from typing import Final
 
-from gatepost.core.limits import Limits
 from gatepost.core.ports import Reader
-from gatepost.inbox.event import Priority, Push
 
 #: inboxes that are looked at in one query
 _BATCH_SIZE: Final = 500
-
-
-def is_waking(push: Push, limits: Limits) -> bool:
-    """Return True if an event wakes its recipient as soon as it is stored."""
-    return push.priority is not Priority.FYI and push.hops <= limits.hops
 
 
 def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:

@@ -193,7 +193,10 @@ class BatchHandler:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is done before the transaction of a handler."""
+    """
+    What is done before the transaction of a handler. Its error is raised in the place of the handler: a repeat with the
+    same key gets the first answer, whatever has changed since.
+    """
 
     #: (transaction, request, caller) -> what `build` needs of the store
     read: Callable[[Any, Any, Caller], Any]

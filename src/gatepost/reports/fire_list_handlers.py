@@ -14,16 +14,20 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
+from gatepost.channels.triggers.rows import build as build_trigger
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.address import parse as parse_address
 from gatepost.core.ports import Reader
 from gatepost.core.text import parse_field
-from gatepost.core.times import MAX_INSTANT, Instant, parse_duration
+from gatepost.core.times import MAX_INSTANT, Instant, parse_duration, parse_instant
 from gatepost.directory import entity_actions as directory
+from gatepost.errors import Invalid
+from gatepost.inbox.item_rows import find_state
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 from gatepost.plans import actions as plans
-from gatepost.reports import fire_list_api as api, fire_list_rows as fires
+from gatepost.plans.cron import Cron
+from gatepost.reports import fire_list_api as api
 from gatepost.reports.fire_list_api import START, Fire, FireKind, FirePosition, PastFire, Recurrence
 
 #: before every past fire
@@ -104,7 +108,7 @@ def list_next(
     tx: Reader, *, owner: str | None = None, until: Instant, after: FirePosition = START, limit: int = 100
 ) -> list[Fire]:
     """Return the fires until an instant, the next first; `after` is the position of the last one seen."""
-    recurrences = fires.list_plans(tx, owner=directory.find_number(tx, owner), until=until)
+    recurrences = _list_plans(tx, owner, until)
     recurrences += [_build_recurrence(trigger) for trigger in _list_triggers(tx, owner, until)]
     return list(islice(iter_fires(recurrences, until, after), limit))
 
@@ -135,7 +139,7 @@ def list_of_plan(
     """Return the fires of a plan, the newest first; `after` is the position of the last one seen."""
     plan = plans.show(tx, id, owner=owner)
     recipient = directory.find(tx, plan.owner).number
-    return fires.list_past(tx, plans.build_dedup_key(plan.id), recipient=recipient, after=after, limit=limit)
+    return _list_past(tx, plans.build_dedup_key(plan.id), recipient=recipient, after=after, limit=limit)
 
 
 def list_of_trigger(
@@ -143,21 +147,78 @@ def list_of_trigger(
 ) -> list[PastFire]:
     """Return the fires of a cron trigger, one for each recipient, the newest first."""
     trigger = triggers.find_own(tx, name, by)
-    return fires.list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
+    return _list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
+
+
+def _list_past(
+    tx: Reader, prefix: str, *, recipient: int | None = None, after: tuple[int, int], limit: int
+) -> list[PastFire]:
+    """
+    Return the items whose dedup keys begin with a prefix and end with a slot, the newest first; `after` is the position
+    of the last one seen.
+    """
+    before, after_recipient = after
+    rows = tx.fetch_all(
+        "reports/fires/list_past",
+        prefix=prefix,
+        until_key=f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}",
+        recipient=recipient,
+        before=before,
+        after_recipient=after_recipient,
+        limit=limit,
+    )
+    return [
+        PastFire(
+            due_at=_parse_slot(row.dedup_key.removeprefix(prefix)),
+            fired_at=row.created_at,
+            event=row.event,
+            recipient=row.recipient_name,
+            state=find_state(row, tx.now),
+            ended_at=row.ended_at,
+            position=(row.arrival, row.recipient),
+        )
+        for row in rows
+    ]
+
+
+def _parse_slot(text: str) -> Instant | None:
+    try:
+        return parse_instant(text)
+    except Invalid:
+        return None
+
+
+def _list_plans(tx: Reader, owner: str | None, until: Instant) -> list[Recurrence]:
+    """Return when pending plans that are enabled, of one owner or of all, are due."""
+    rows = tx.fetch_all("reports/fires/list_plans", owner=directory.find_number(tx, owner), until=until)
+    return [
+        Recurrence(
+            first=Fire(
+                at=row.next_at,
+                kind=FireKind.PLAN,
+                id=row.id,
+                name=row.name,
+                owner=row.owner,
+                is_recurring=row.cron is not None,
+            ),
+            schedule=Cron(row.cron, row.zone or "UTC") if row.cron is not None else None,
+        )
+        for row in rows
+    ]
 
 
 def _list_triggers(tx: Reader, owner: str | None, until: Instant) -> list[Trigger]:
-    rows = fires.list_triggers(tx, until=until)
+    due = [build_trigger(row) for row in tx.fetch_all("reports/fires/list_triggers", until=until)]
     if owner is None:
-        return list(rows)
+        return due
     number = directory.find(tx, owner).number
-    entities_by_address = directory.resolve(tx, {parse_address(trigger.owner) for trigger in rows})
+    entities_by_address = directory.resolve(tx, {parse_address(trigger.owner) for trigger in due})
     owned_addresses = {
         str(address)
         for address, entities in entities_by_address.items()
         if any(entity.number == number for entity in entities)
     }
-    return [trigger for trigger in rows if str(parse_address(trigger.owner)) in owned_addresses]
+    return [trigger for trigger in due if str(parse_address(trigger.owner)) in owned_addresses]
 
 
 def _build_recurrence(trigger: Trigger) -> Recurrence:

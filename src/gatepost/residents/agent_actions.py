@@ -43,7 +43,7 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
         return _signal_and_read(tx, agent, "settle")
     config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
     if config != resident.config or resident.rest_until is not None:
-        agents.update(tx, agent.number, config)
+        tx.execute("residents/agents/update", entity=agent.number, config=rules.encode(config), now=tx.now)
     return _signal_and_read(tx, agent, "configure")
 
 
@@ -91,8 +91,10 @@ def page(
 ) -> list[tuple[Entity, Resident | None]]:
     """Return agents in order of registration, each with its resident, None for a guest."""
     agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
-    residents = agents.read_many(tx, [agent.number for agent in agent_entities])
-    return [(agent, residents.get(agent.number)) for agent in agent_entities]
+    numbers = [agent.number for agent in agent_entities]
+    residents = agents.RESIDENT.fetch_all(tx, "residents/agents/read_many", entities=numbers)
+    by_number = {resident.number: resident for resident in residents}
+    return [(agent, by_number.get(agent.number)) for agent in agent_entities]
 
 
 def _lock_agent(tx: Transaction, name: str) -> Entity:

@@ -22,7 +22,7 @@ from gatepost.residents.agent_config import Budget, Resident, Spending
 from gatepost.residents.model_port import ModelReply
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.usage_api import BudgetStatus
-from gatepost.stores.row_mapping import fetch_number
+from gatepost.stores.row_mapping import fetch_number, fetch_row
 
 #: items that wait for a budget are counted up to this number
 _COUNT_LIMIT: Final = 1_000
@@ -57,12 +57,13 @@ def count_spending(tx: Reader, agent: int, since: Instant) -> Spending:
     Return what an agent has spent since a time. Runs that started later count as a whole; of the run that was open at
     that time, the later replies count.
     """
-    last_run = runs.find_last_before(tx, agent, since)
-    tokens, cycles = runs.sum_usage(tx, agent, after=last_run[0] if last_run else 0)
-    if last_run is not None and (last_run[1] is None or last_run[1] >= since):
-        replies = [step.turn for step in runs.list_steps(tx, last_run[0]) if step.at >= since]
+    last_run = tx.fetch_one("residents/runs/find_last_before", agent=agent, since=since)
+    usage = fetch_row(tx, "residents/runs/sum_usage", agent=agent, after=last_run.number if last_run else 0)
+    tokens = usage.tokens
+    if last_run is not None and (last_run.ended_at is None or last_run.ended_at >= since):
+        replies = [step.turn for step in runs.list_steps(tx, last_run.number) if step.at >= since]
         tokens += sum(turn.usage.prompt + turn.usage.completion for turn in replies if isinstance(turn, ModelReply))
-    return Spending(tokens=tokens, cycles=cycles)
+    return Spending(tokens=tokens, cycles=usage.cycles)
 
 
 def start_budget_rest(tx: Transaction, resident: Resident, until: Instant) -> None:

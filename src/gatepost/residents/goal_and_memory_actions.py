@@ -1,31 +1,36 @@
 """The goals and the memories of agents. They belong to the agent that set them; every agent has its own keys."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from gatepost.channels.triggers.trigger import CountGoals
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import Instant
+from gatepost.core.times import MAX_INSTANT, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, NotFound
-from gatepost.residents import agent_rows as agents, goals_and_memories as rules
+from gatepost.residents import goals_and_memories as rules
 from gatepost.residents.goals_and_memories import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns
+
+_GOAL: Final = Mapper(Goal)
+_MEMORY: Final = Mapper(Memory)
 
 
 def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
     """Write values under keys, all of them or none, and replace those that exist; return how many."""
     owner = directory.find_live(tx, name).number
     entries = {rules.check_key(key): rules.check_value(value) for key, value in values.items()}
-    new_count = sum(agents.read_memory(tx, owner, key) is None for key in entries)
-    if new_count and agents.count_memories(tx, owner) + new_count > rules.MAX_MEMORIES:
+    new_count = sum(_read_memory(tx, owner, key) is None for key in entries)
+    if new_count and fetch_number(tx, "residents/memories/count", entity=owner) + new_count > rules.MAX_MEMORIES:
         raise Invalid(
             f"that would be more than {rules.MAX_MEMORIES} memories", hint="delete those that are not needed any more"
         )
     for key, value in entries.items():
-        agents.set_memory(tx, owner, key, value)
+        tx.execute("residents/memories/set", entity=owner, key=key, value=value, now=tx.now)
     return len(entries)
 
 
@@ -43,15 +48,21 @@ def page_memories(
     """
     owner = directory.find(tx, name).number
     if keys is None:
-        return agents.list_memories(tx, owner, after, limit)
-    rows = [agents.read_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
+        at, key = after if after is not None else (MAX_INSTANT, "")
+        return _MEMORY.fetch_page(tx, "residents/memories/list_page", entity=owner, at=at, key=key, limit=limit)
+    rows = [_read_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys)]
     return sorted((memory for memory in rows if memory), key=lambda memory: (-memory.updated_at, memory.key))[:limit]
 
 
 def delete_memories(tx: Transaction, name: str, keys: Iterable[str]) -> int:
     """Delete the memories under these keys; return how many existed."""
     owner = directory.find_live(tx, name).number
-    return sum(agents.delete_memory(tx, owner, rules.check_key(key)) for key in dict.fromkeys(keys))
+    unique_keys = dict.fromkeys(map(rules.check_key, keys))
+    return sum(tx.execute("residents/memories/delete", entity=owner, key=key) for key in unique_keys)
+
+
+def _read_memory(tx: Reader, owner: int, key: str) -> Memory | None:
+    return _MEMORY.fetch_one(tx, "residents/memories/read", entity=owner, key=key)
 
 
 def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goal]:
@@ -62,13 +73,15 @@ def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goa
         for spec in specs
     ]
     new_count = sum(spec.id is None for spec in specs)
-    if new_count and agents.count_goals(tx, owner) + new_count > rules.MAX_GOALS:
+    if new_count and fetch_number(tx, "residents/goals/count", entity=owner) + new_count > rules.MAX_GOALS:
         raise Invalid(f"that would be more than {rules.MAX_GOALS} goals", hint="delete those that are over")
     for spec, goal in zip(specs, results, strict=True):
         if spec.id is None:
-            agents.insert_goal(tx, owner, goal)
+            columns = get_columns(goal, "id description status priority")
+            tx.execute("residents/goals/insert", entity=owner, now=tx.now, **columns)
         else:
-            agents.update_goal(tx, goal)
+            columns = get_columns(goal, "number description status priority")
+            tx.execute("residents/goals/update", now=tx.now, **columns)
     return results
 
 
@@ -76,14 +89,14 @@ def page_goals(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
     """Return the goals of an agent, the most important first."""
-    return agents.list_goals(tx, directory.find(tx, name).number, status=status, limit=limit)
+    return _list_goals(tx, directory.find(tx, name), status, limit)
 
 
 def delete_goals(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
     """Delete goals by their ids, all of them or none; return how many."""
     owner = directory.find_live(tx, name).number
     owned_goals = [_require_goal(tx, owner, id) for id in dict.fromkeys(goal_ids)]
-    return sum(agents.delete_goal(tx, owner, goal.id) for goal in owned_goals)
+    return sum(tx.execute("residents/goals/delete", entity=owner, id=goal.id) for goal in owned_goals)
 
 
 def _create_goal(tx: Transaction, spec: GoalSpec) -> Goal:
@@ -108,7 +121,7 @@ def _update_goal(tx: Transaction, goal: Goal, spec: GoalSpec) -> Goal:
 
 
 def _require_goal(tx: Reader, owner: int, id: str) -> Goal:
-    goal = agents.read_goal(tx, owner, ids.check("goal", id))
+    goal = _GOAL.fetch_one(tx, "residents/goals/read", entity=owner, id=ids.check("goal", id))
     if goal is None:
         raise NotFound(f"you have no goal {id!r}")
     return goal
@@ -116,4 +129,8 @@ def _require_goal(tx: Reader, owner: int, id: str) -> Goal:
 
 def count_goals(tx: Reader, question: CountGoals) -> int:
     """Return the number of active goals of an agent, up to the limit of the question."""
-    return len(agents.list_goals(tx, question.agent.number, status=GoalStatus.ACTIVE, limit=question.limit))
+    return len(_list_goals(tx, question.agent, GoalStatus.ACTIVE, question.limit))
+
+
+def _list_goals(tx: Reader, owner: Entity, status: GoalStatus | None, limit: int) -> list[Goal]:
+    return _GOAL.fetch_all(tx, "residents/goals/list_page", entity=owner.number, status=status, limit=limit)

@@ -73,8 +73,3 @@ def choose_model(resident: Resident) -> ModelChoice:
     if choice.fallback is None or resident.failures < FALLBACK_AFTER:
         return choice
     return replace(choice, name=choice.fallback, base_url=None, key_env=None, fallback=None)
-
-
-def halve_batch(size: int) -> int:
-    """Return how large the next batch may be if a batch of this size holds a poisoned item."""
-    return max(1, size // 2)

@@ -7,6 +7,7 @@ Every text in it that somebody else wrote (names, titles, memories) is on one li
 they are, and they come last.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -16,7 +17,7 @@ from msgspec import Struct
 from gatepost.core import text
 from gatepost.core.ports import Reader
 from gatepost.core.times import Instant, format_rfc3339
-from gatepost.directory.entity import Entity
+from gatepost.directory.entity import Entity, EntityKind
 from gatepost.inbox.event_rendering import quote, render_name
 from gatepost.plans import actions as plan_actions
 from gatepost.plans.plan import Plan, PlanStatus
@@ -26,7 +27,7 @@ from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.actions import AgentMind
 from gatepost.residents.runs.run import Run
-from gatepost.spaces import rows as space_rows
+from gatepost.spaces import actions as space_actions
 from gatepost.spaces.space import MemberFacts, Space
 
 #: characters that are shown of one memory, goal or plan
@@ -104,7 +105,7 @@ class CycleContext:
 
 
 def read_cycle_context(tx: Reader, agent: Entity, config: AgentConfig, run: Run) -> CycleContext:
-    spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SPACES)
+    spaces = space_actions.list_of_member(tx, agent, limit=_MAX_SPACES)
     system_prompt = render_system_prompt(read_facts(tx, agent, config, spaces), tx.now)
     return CycleContext(system_prompt, runs.read_mind_before(tx, run, agent.number), tuple(spaces))
 
@@ -115,7 +116,7 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
     `spaces` are the agent's spaces, if the caller has read them already.
     """
     if spaces is None:
-        spaces = space_rows.list_page(tx, entity=agent.number, after=0, limit=_MAX_SHOWN_SPACES + 1)
+        spaces = space_actions.list_of_member(tx, agent, limit=_MAX_SHOWN_SPACES + 1)
     cut_sections: set[str] = set()
 
     def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:
@@ -143,13 +144,19 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
 
 
 def _build_space_facts(tx: Reader, spaces: Sequence[Space]) -> Iterator[SpaceFacts]:
-    members = space_rows.list_first_members(tx, [space.number for space in spaces], _MAX_MEMBERS + 1)
+    """Return what the prompt says of spaces, at a cost that does not grow with the number of their members."""
+    numbers = [space.number for space in spaces]
+    rows = tx.fetch_all("spaces/members/list_first", spaces=numbers, limit=_MAX_MEMBERS + 1) if spaces else []
+    members = {row.space: json.loads(row.members) for row in rows if row.members is not None}
     for space in spaces:
         space_members = members.get(space.number, [])
         yield SpaceFacts(
             id=space.id,
             name=space.name,
-            members=tuple(space_members[:_MAX_MEMBERS]),
+            members=tuple(
+                MemberFacts(name=name, display=display, kind=EntityKind(kind))
+                for name, display, kind in space_members[:_MAX_MEMBERS]
+            ),
             has_more=len(space_members) > _MAX_MEMBERS,
             is_archived=space.archived_at is not None,
         )

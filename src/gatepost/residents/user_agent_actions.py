@@ -42,7 +42,7 @@ def pass_batch(tx: Transaction, run_lease: RunLease, step_number: int, events: l
     target = address.parse(DEFAULT_TARGET)
     recipients = [entity for entity in directory.resolve(tx, [target]).get(target, ()) if entity.is_live]
     passed_count = 0
-    for event in _read_events(tx, events, run.agent):
+    for event in [item.event for id in events for item in inbox_items.show(tx, id) if item.recipient == run.agent]:
         if event.type not in _PASSED_TYPES or event.route is None:
             continue
         passed_count += 1
@@ -57,10 +57,6 @@ def pass_batch(tx: Transaction, run_lease: RunLease, step_number: int, events: l
     )
     assert isinstance(has_more, bool), "an agent without a mind is not reminded"
     return has_more
-
-
-def _read_events(tx: Transaction, ids: list[str], name: str) -> list[Event]:
-    return [item.event for id in ids for item in inbox_items.show(tx, id) if item.recipient == name]
 
 
 def _pass_on(tx: Transaction, event: Event, recipients: list[Entity], *, hops: int) -> dict[str, object]:

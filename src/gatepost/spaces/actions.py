@@ -5,7 +5,7 @@ A message goes to the inbox of every other agent in the space, in the transactio
 no router and no choice. People read the space itself. Why the numbers of messages have no gaps, and why exactly the
 members get a message:
 
-- A post locks the space's row first (`spaces.lock`), and takes the next number with it. Nobody else gets the row until
+- A post locks the space's row first (`_lock_row`), and takes the next number with it. Nobody else gets the row until
   the commit; if the post fails, the number is rolled back with everything else. So numbers follow the order of the
   commits, and a reader that has seen message 7 never finds a new message 6 later.
 - Joining and leaving lock the same row. So for every message and every member it is clear which came first: an entity
@@ -23,14 +23,21 @@ from gatepost.core.address import EntityAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
-from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.core.times import Instant
+from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
+from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox.event import EventType, Push, Trust
 from gatepost.inbox.push import actions as push, event_limits
-from gatepost.spaces import id_and_title as rules, rows as spaces
+from gatepost.spaces import space as rules
 from gatepost.spaces.space import Member, Message, MessageRow, Space, SpaceActivity
+from gatepost.stores.row_mapping import Mapper, get_columns, load_json, zip_columns
 
+_SPACE: Final = Mapper(Space)
+_MEMBER: Final = Mapper(Member)
+_ACTIVITY: Final = Mapper(SpaceActivity)
+_MESSAGE: Final = Mapper(Message, without="space", data=load_json)
 #: no message has a higher number
 _MAX_SEQ: Final = 2**63 - 1
 
@@ -40,11 +47,12 @@ def create(tx: Transaction, *, name: str, id: str | None = None, members: Iterab
     title = rules.check_title(name)
     space_id = rules.check_id(id if id is not None else rules.make_id(title) or tx.new_id("spc"))
     member_numbers = _find_live_numbers(tx, members)
-    space = spaces.insert(tx, space_id, title)
-    if space is None:
+    row = tx.fetch_one("spaces/spaces/insert", id=space_id, name=title, now=tx.now)
+    if row is None:
         raise Conflict(f"there is a space {space_id!r} already", hint="choose another id: `id`")
+    space = Space(id=space_id, name=title, last_seq=0, created_at=tx.now, number=row.number)
     if member_numbers:
-        spaces.insert_members(tx, space, sorted(member_numbers))
+        _insert_members(tx, space, sorted(member_numbers))
     tx.after_commit(_build_signal(space, "create"))
     return space
 
@@ -55,14 +63,17 @@ def ensure(tx: Transaction, name: str, *, members: Iterable[str] = ()) -> Space:
     that would give the same id are two spaces.
     """
     title = rules.check_title(name)
-    space = (spaces.lock(tx, name, increment=0) if rules.is_id(name) else None) or spaces.find_by_name(tx, title)
+    space = _lock_row(tx, name) if rules.is_id(name) else None
+    space = space or _SPACE.fetch_one(tx, "spaces/spaces/find_by_name", name=title)
     if space is None:
         space_id = rules.make_id(title)
-        is_taken = space_id is None or not rules.is_id(space_id) or spaces.read(tx, space_id) is not None
-        return create(tx, name=title, id=tx.new_id("spc") if is_taken else space_id, members=members)
+        is_free = (
+            space_id and rules.is_id(space_id) and not tx.fetch_one("spaces/spaces/read", id=space_id, entity=None)
+        )
+        return create(tx, name=title, id=space_id if is_free else tx.new_id("spc"), members=members)
     if space.archived_at is None and (member_numbers := _find_live_numbers(tx, members)):
         locked_space = _lock_space(tx, space.id)
-        spaces.insert_members(tx, locked_space, sorted(member_numbers))
+        _insert_members(tx, locked_space, sorted(member_numbers))
         tx.after_commit(_build_signal(locked_space, "join"))
     return space
 
@@ -74,36 +85,44 @@ def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
     """
     rules.check_id(id)
     viewer_entity = directory.find_live(tx, viewer) if viewer is not None else None
-    row = spaces.read(tx, id, viewer_entity.number if viewer_entity else None)
-    if viewer_entity is not None and (row is None or not row[1]):
+    row = tx.fetch_one("spaces/spaces/read", id=id, entity=viewer_entity.number if viewer_entity else None)
+    if viewer_entity is not None and (row is None or not row.is_member):
         raise _build_refusal(id, viewer_entity)
     if row is None:
         raise _build_unknown_error(id)
-    return row[0]
+    return _SPACE.read(row)
 
 
 def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """Return the spaces of a member, or all; `after` is the number of the last space seen."""
-    viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
-    return spaces.list_page(tx, entity=viewer_number, after=after, limit=limit)
+    if viewer is None:
+        return _SPACE.fetch_page(tx, "spaces/spaces/list_page", after=after, limit=limit)
+    return list_of_member(tx, directory.find_live(tx, viewer), after=after, limit=limit)
+
+
+def list_of_member(tx: Reader, member: Entity, *, after: int = 0, limit: int) -> list[Space]:
+    """Return the spaces of a member, retired or not, in the order of creation."""
+    return _SPACE.fetch_all(tx, "spaces/spaces/list_by_entity", entity=member.number, after=after, limit=limit)
 
 
 def list_newest(tx: Reader, *, viewer: str | None = None, limit: int) -> list[Space]:
     """Return the newest spaces of a member, or of all; archived ones come last."""
     viewer_number = directory.find_live(tx, viewer).number if viewer is not None else None
-    return spaces.list_newest(tx, entity=viewer_number, limit=limit)
+    return _SPACE.fetch_all(tx, "spaces/spaces/list_newest", entity=viewer_number, limit=limit)
 
 
 def list_activity(tx: Reader, ids: Sequence[str], *, viewer: str | None = None) -> dict[str, SpaceActivity]:
     """Return when the last message of each space came and, for a member, what it has read; by the ids of the spaces."""
-    return spaces.list_activity(tx, ids, directory.find_number(tx, viewer))
+    entity = directory.find_number(tx, viewer)
+    rows = tx.fetch_all("spaces/spaces/list_activity", spaces=list(ids), entity=entity) if ids else []
+    return {row.id: _ACTIVITY.read(row) for row in rows}
 
 
 def rename(tx: Transaction, id: str, name: str) -> Space:
     """Change the title; the id stays."""
     space = _lock_space(tx, id)
     renamed_space = replace(space, name=rules.check_title(name))
-    spaces.update(tx, space.number, name=renamed_space.name, archived_at=None)
+    _update(tx, space, name=renamed_space.name, archived_at=None)
     tx.after_commit(_build_signal(space, "rename"))
     return renamed_space
 
@@ -111,20 +130,20 @@ def rename(tx: Transaction, id: str, name: str) -> Space:
 def archive(tx: Transaction, id: str) -> Space:
     """Archive a space: its members can read it, but not post."""
     space = _lock_space(tx, id)
-    spaces.update(tx, space.number, name=space.name, archived_at=tx.now)
+    _update(tx, space, name=space.name, archived_at=tx.now)
     tx.after_commit(_build_signal(space, "archive"))
     return replace(space, archived_at=tx.now)
 
 
 def list_members(tx: Reader, id: str, *, viewer: str | None = None) -> list[Member]:
     """Return the live members, in the order in which they joined."""
-    return spaces.list_members(tx, show(tx, id, viewer=viewer).number)
+    return _MEMBER.fetch_all(tx, "spaces/members/list_live", space=show(tx, id, viewer=viewer).number)
 
 
 def join(tx: Transaction, id: str, entity: str) -> Member:
     """Add a member, and return it; one that is a member already is not changed."""
     space, new_member = _lock_space(tx, id), directory.find_live(tx, entity)
-    spaces.insert_members(tx, space, [new_member.number])
+    _insert_members(tx, space, [new_member.number])
     tx.after_commit(_build_signal(space, "join"))
     return _require_member(tx, space, new_member)
 
@@ -136,7 +155,7 @@ def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> No
     """
     leaver = directory.find(tx, entity)
     space = _lock_space(tx, id, allow_archived=True, viewer=leaver if by is not None else None)
-    if not spaces.delete_member(tx, space.number, leaver.number):
+    if not tx.execute("spaces/members/delete", space=space.number, entity=leaver.number):
         refusal = _build_refusal(id, leaver)
         raise refusal if by is not None else NotFound(refusal.message)
     tx.after_commit(_build_signal(space, "leave"))
@@ -152,7 +171,7 @@ def post(
     trust: Trust = Trust.MEMBER,
 ) -> Message:
     """Post a message in a space, and push it to every other agent in it."""
-    space = spaces.lock(tx, rules.check_id(id), increment=1)
+    space = _lock_row(tx, rules.check_id(id), increment=1)
     sender_entity = directory.find_live(tx, sender)
     if space is None:
         raise _build_refusal(id, sender_entity)
@@ -181,13 +200,12 @@ def post(
         trust=trust,
     )
     data_json = event_limits.validate_push(message_push, tx.limits)
-    spaces.insert_message(tx, message, space=space.number, sender=sender_entity.number, data=data_json)
+    columns = get_columns(message, "seq id content created_at")
+    tx.execute("spaces/messages/insert", space=space.number, sender=sender_entity.number, data=data_json, **columns)
     # A sender that had read all messages has read this one too.
-    spaces.advance_read_seq(tx, space.number, sender_entity.number, message.seq, min_seq=message.seq - 1)
-    recipients = [
-        agent for agent in entities.list_agents_in_space(tx, space.number) if agent.number != sender_entity.number
-    ]
-    if recipients:
+    _advance_read_seq(tx, space, sender_entity, message.seq, min_seq=message.seq - 1)
+    agents = ENTITY.fetch_all(tx, "directory/entities/list_agents_in_space", space=space.number)
+    if recipients := [agent for agent in agents if agent.number != sender_entity.number]:
         event_push = replace(message_push, data=_build_event_data(space, message))
         push.fan_out(tx, event_push, sender_entity, recipients, is_valid=True)
     tx.after_commit(_build_signal(space, EventType.SPACE_MESSAGE))
@@ -207,22 +225,26 @@ def read(
     space = show(tx, id, viewer=viewer)
     before = _MAX_SEQ if before_seq is None else max(0, min(before_seq, _MAX_SEQ))
     if after_seq is None:
-        return spaces.list_messages_before(tx, space, before=before, limit=limit)
-    return spaces.list_messages_after(tx, space, after=max(0, min(after_seq, _MAX_SEQ)), before=before, limit=limit)
+        rows = tx.fetch_page("spaces/messages/list_before", space=space.number, before=before, limit=limit)[::-1]
+    else:
+        after = max(0, min(after_seq, _MAX_SEQ))
+        rows = tx.fetch_page("spaces/messages/list_after", space=space.number, after=after, before=before, limit=limit)
+    return [_MESSAGE.read(row, space=space.id) for row in rows]
 
 
 def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, without the `offset` newest ones."""
     space = show(tx, id, viewer=member)
-    # Numbers have no gaps, so the offset can be subtracted.
-    return space, spaces.list_message_rows(tx, space, before=max(0, space.last_seq - offset + 1), limit=limit)
+    before = max(0, space.last_seq - offset + 1)  # numbers have no gaps
+    rows = tx.fetch_all("spaces/messages/list_rows_before", space=space.number, before=before, limit=limit)
+    return space, [(row.id, row.display, row.kind, row.content, row.created_at) for row in reversed(rows)]
 
 
 def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, and mark them as read by the member."""
     space, history = read_history(tx, id, member, limit=limit)
     if history:
-        spaces.advance_read_seq(tx, space.number, member.number, space.last_seq)
+        _advance_read_seq(tx, space, member, space.last_seq)
     return space, history
 
 
@@ -232,7 +254,7 @@ def mark_read(tx: Transaction, id: str, entity: str, seq: int) -> Member:
     space = show(tx, id, viewer=member)
     if not 0 <= seq <= space.last_seq:
         raise Invalid(f"the space {space.id!r} has no message {seq}", hint=f"its last one is {space.last_seq}")
-    spaces.advance_read_seq(tx, space.number, member.number, seq)
+    _advance_read_seq(tx, space, member, seq)
     return _require_member(tx, space, member)
 
 
@@ -240,12 +262,14 @@ def find_first_seq(tx: Reader, id: str, entity: str) -> int:
     """Return the number of the first message that was posted, or can be, since an entity became a member."""
     space = show(tx, id, viewer=entity)
     member = _require_member(tx, space, directory.find_live(tx, entity))
-    return spaces.find_last_seq_before(tx, space, member.joined_at) + 1
+    row = tx.fetch_one("spaces/messages/find_last_before", space=space.number, time=member.joined_at)
+    return row.seq + 1 if row is not None else 1
 
 
 def count_unread(tx: Reader, entity: str) -> dict[str, int]:
     """Return the number of unread messages of an entity, by the id of the space."""
-    return spaces.count_unread(tx, directory.find_live(tx, entity).number)
+    rows = tx.fetch_all("spaces/members/count_unread", entity=directory.find_live(tx, entity).number)
+    return {row.id: row.unread for row in rows}
 
 
 def _lock_space(tx: Transaction, id: str, *, allow_archived: bool = False, viewer: Entity | None = None) -> Space:
@@ -253,12 +277,35 @@ def _lock_space(tx: Transaction, id: str, *, allow_archived: bool = False, viewe
     Lock a space until the commit; refuse an archived space unless `allow_archived`. With a `viewer`, the error for a
     space that does not exist is the same as for one that the viewer is not a member of.
     """
-    space = spaces.lock(tx, rules.check_id(id), increment=0)
+    space = _lock_row(tx, rules.check_id(id))
     if space is None:
         raise _build_unknown_error(id) if viewer is None else _build_refusal(id, viewer)
     if not allow_archived:
         _check_not_archived(space)
     return space
+
+
+def _lock_row(tx: Transaction, id: str, *, increment: int = 0) -> Space | None:
+    """
+    Lock a space until the commit, and take the next number of a message (`increment` 1) or none. Every change of a
+    space, its members or its messages begins with this, so transactions take turns.
+    """
+    return _SPACE.fetch_one(tx, "spaces/spaces/lock", id=id, increment=increment)
+
+
+def _update(tx: Transaction, space: Space, *, name: str, archived_at: Instant | None) -> None:
+    tx.execute("spaces/spaces/update", number=space.number, name=name, archived_at=archived_at)
+
+
+def _insert_members(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
+    """Add entities that are not members yet; older messages count as read."""
+    rows = [(space.number, entity, tx.now, space.last_seq) for entity in entities]
+    tx.execute_many("spaces/members/insert", zip_columns("space entity joined_at read_seq", rows))
+
+
+def _advance_read_seq(tx: Transaction, space: Space, member: Entity, seq: int, *, min_seq: int = 0) -> None:
+    """Save that a member has read up to a message, if it has read up to `min_seq`; never move back."""
+    tx.execute("spaces/members/advance", space=space.number, entity=member.number, seq=seq, min_seq=min_seq)
 
 
 def _check_not_archived(space: Space) -> None:
@@ -267,7 +314,7 @@ def _check_not_archived(space: Space) -> None:
 
 
 def _require_member(tx: Reader, space: Space, entity: Entity) -> Member:
-    member = spaces.read_member(tx, space.number, entity.number)
+    member = _MEMBER.fetch_one(tx, "spaces/members/read", space=space.number, entity=entity.number)
     if member is None:
         raise _build_refusal(space.id, entity)
     return member

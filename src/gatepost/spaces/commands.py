@@ -27,7 +27,7 @@ from gatepost.spaces.api import (
     SpaceView,
     WatchSpace,
 )
-from gatepost.spaces.id_and_title import check_id
+from gatepost.spaces.space import check_id
 
 spaces = Noun("space", "Create, read and watch spaces, where people and agents talk.")
 commands = [spaces]

@@ -29,6 +29,7 @@ from gatepost.channels import (
 )
 from gatepost.channels.provider import UserMessage
 from gatepost.channels.telegram import button_press_actions as telegram_presses, update as telegram_update
+from gatepost.channels.telegram.bot_port import BotKeys
 from gatepost.channels.telegram.button_press_actions import PressAnswer
 from gatepost.channels.telegram.update import (
     BotIdentity,
@@ -66,11 +67,7 @@ class BotProfile(Struct, frozen=True):
     """What verbs need to know about a bot."""
 
     identity: BotIdentity
-    #: the key that signs its buttons
-    button_key: bytes
-
-    def __repr__(self) -> str:
-        return f"BotProfile({self.identity!r})"
+    keys: BotKeys
 
 
 def take_updates(
@@ -122,7 +119,7 @@ def take_update(
             taken = user_messages.take_message(tx, trigger, content, dedup_key=key, random_bits=bits)
             return TakenUpdate(**asdict(taken))
         case ButtonPress():
-            answer = telegram_presses.take(tx, trigger, content, bot.button_key)
+            answer = telegram_presses.take(tx, trigger, content, bot.keys.button_key)
             return TakenUpdate(outcome=IntakeOutcome.PRESS, answer=answer)
         case MembershipChange():
             if content.membership is not Membership.JOINED:

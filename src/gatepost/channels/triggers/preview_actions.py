@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gatepost.channels import conversation_actions as conversations, intake_actions as intake
 from gatepost.channels.conversation import RESET_TEXT, parse_command
-from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
+from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.channels.routing.recipient_actions import RouteDecision
 from gatepost.channels.speech import voice_actions as voices
@@ -98,15 +98,8 @@ def _preview_message(tx: Transaction, trigger: Trigger, payload: Json) -> Previe
     session = conversations.find_session(tx, trigger.provider, envelope.session, trigger)
     if session is None:
         return Preview(skipped=_NO_PROMPTS)
-    targets = intake.list_prompt_targets(tx, session)
-    envelope = replace(
-        envelope,
-        session=conversations.reset_session(tx, session).id,
-        kind=EnvelopeKind.RESET,
-        content=RESET_TEXT,
-        metadata={**envelope.metadata, RESET_FIELD: RESET_VALUE},
-    )
-    return _show_received(intake.receive_reset(tx, trigger, envelope, targets, dedup_key=key, person=None))
+    envelope = replace(envelope, content=RESET_TEXT)
+    return _show_received(intake.reset(tx, trigger, session, envelope, dedup_key=key))
 
 
 def _show_taken(tx: Transaction, trigger: Trigger, taken: TakenMessage) -> Preview:

@@ -31,7 +31,6 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.event import Delivery, Event, EventType, Priority, Push, Pushed, PushResult, Ref, Sender, Trust
 from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
-from gatepost.inbox.wake_actions import is_waking
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
@@ -252,7 +251,7 @@ def _build_draft(
         route=push.route,
         hops=push.hops,
         trust=push.trust,
-        wakes=is_waking(push, tx.limits),
+        wakes=push.priority is not Priority.FYI and push.hops <= tx.limits.hops,
         arrival=arrival,
     )
     return EventDraft(event, data, sender, [], render.measure(event))

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from gatepost.core.ports import Reader
 from gatepost.core.times import HOUR, Instant
 from gatepost.directory.entity import Entity, EntityKind
-from gatepost.inbox import item_rows as items
 from gatepost.inbox.event import CHAIN_PAUSE, Event, Push, compute_next_hops
 
 #: items of an inbox that are checked; a loop with more foreign items between its steps is not the greatest cost there
@@ -33,7 +32,10 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
     if not agents:
         return {}
     since, until = tx.now - CHAIN_PAUSE, tx.now + CHAIN_PAUSE
-    longest = items.find_longest_chains(tx, agents, since=since, until=until, limit=MAX_CHAIN_ITEMS)
+    rows = tx.fetch_all(
+        "inbox/items/find_longest_chains", entities=sorted(set(agents)), since=since, until=until, limit=MAX_CHAIN_ITEMS
+    )
+    longest = {row.recipient: row.hops for row in rows}  # each inbox is read back to its last item from a person
     return {agent: compute_next_hops(hops) for agent, hops in longest.items()}
 
 

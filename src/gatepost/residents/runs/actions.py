@@ -96,11 +96,15 @@ def read_mind(tx: Reader, name: str) -> AgentMind:
 
 def read_mind_before(tx: Reader, run: Run, agent: int) -> AgentMind:
     """Return the mind that an agent had when one of its runs began."""
-    return _load_mind(tx, agent, runs.read_mind_of_run(tx, run.mind_number), run.number)
+    mind = None
+    if run.mind_number is not None:
+        mind = runs.MIND.fetch_one(tx, "residents/minds/read_of_run", number=run.mind_number)
+    return _load_mind(tx, agent, mind or MindSummaries(), run.number)
 
 
 def _load_mind(tx: Reader, agent: int, past_cycles: MindSummaries, before: int = 2**62) -> AgentMind:
-    return AgentMind(past_cycles, runs.list_turns(tx, agent, after=past_cycles.run, before=before))
+    rows = tx.fetch_all("residents/steps/list_by_mind", agent=agent, after=past_cycles.run, before=before)
+    return AgentMind(past_cycles, tuple(runs.decode_turn(row.kind, row.body) for row in rows))
 
 
 def cancel(tx: Transaction, id: str) -> Run:

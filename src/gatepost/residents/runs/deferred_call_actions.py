@@ -22,7 +22,6 @@ from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 from gatepost.residents.model_port import CallResult, ToolCall
-from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.actions import cancel, show
 from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
 from gatepost.residents.runs.run import CallStatus, OpenCall, Run
@@ -85,10 +84,10 @@ def expire_calls(tx: Transaction) -> int:
     late_calls = _CALL.fetch_all(tx, "residents/calls/list_expired", now=tx.now, limit=expiry.BATCH_SIZE)
     for call in late_calls:
         _end_call(tx, call, show(tx, call.run), CallStatus.EXPIRED, {"status": "expired", "error": "nobody answered"})
-    orphan_ids = runs.list_open_of_retired(tx, expiry.BATCH_SIZE)
-    for id in orphan_ids:
-        cancel(tx, id)
-    return len(late_calls) + len(orphan_ids)
+    orphans = tx.fetch_all("residents/runs/list_open_of_retired", limit=expiry.BATCH_SIZE)
+    for row in orphans:
+        cancel(tx, row.id)
+    return len(late_calls) + len(orphans)
 
 
 def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, result: Json) -> OpenCall:

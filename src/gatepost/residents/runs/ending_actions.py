@@ -30,12 +30,13 @@ from gatepost.jobs import lease_actions as leases
 from gatepost.residents import agent_rows as agents, mind_compaction as rules
 from gatepost.residents.agent_actions import alert_owner
 from gatepost.residents.budget_actions import start_budget_rest
-from gatepost.residents.model_failures import halve_batch
+from gatepost.residents.mind_compaction import CycleWeight
 from gatepost.residents.model_port import ModelReply, Prompt
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
 from gatepost.residents.runs.run import RunStatus
+from gatepost.stores.row_mapping import fetch_number
 
 #: how often a model may refuse to continue a run before the run fails
 _MAX_REFUSALS: Final = 5
@@ -105,10 +106,9 @@ def stop_at_limit(
     if rest_until is not None:
         start_budget_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
         return _has_more_work(tx, run_lease)
-    last_limits = runs.list_last_limits(tx, run_lease.resident.number, before=run.number, limit=_LIMITS_IN_A_ROW)
-    limits_in_a_row = next(
-        (index for index, past_limit in enumerate(last_limits) if past_limit is None), len(last_limits)
-    )
+    agent = run_lease.resident.number  # cycles that a budget ended do not count
+    rows = tx.fetch_all("residents/runs/list_last_limits", agent=agent, before=run.number, limit=_LIMITS_IN_A_ROW)
+    limits_in_a_row = next((index for index, row in enumerate(rows) if row.limit_reached is None), len(rows))
     if limits_in_a_row == _LIMITS_IN_A_ROW - 1:
         text = (
             f"the cycles of {run.agent!r} ended at a limit {_LIMITS_IN_A_ROW} times in a row, the last at its {limit}"
@@ -146,7 +146,7 @@ def release_run(tx: Transaction, run_lease: RunLease, trouble: str, error: str, 
     runs.end(tx, run.number, RunStatus.FAILED, error=error)
     batch_limit = run_lease.resident.batch_limit
     if trouble == "content":
-        batch_limit = halve_batch(len(events))
+        batch_limit = max(1, len(events) // 2)
     failed_items = items.list_by_event(tx, failed_events[0], run_lease.resident.number) if failed_events else []
     if any(item.state is ItemState.DEAD for _, item in failed_items):
         batch_limit = None
@@ -168,7 +168,7 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
     think about. Only refusals count, outages do not.
     """
     leases.release_or_raise(tx, run_lease.lease)
-    if runs.count_refusal(tx, run_lease.run.number) < _MAX_REFUSALS:
+    if fetch_number(tx, "residents/runs/count_refusal", number=run_lease.run.number) < _MAX_REFUSALS:
         _rest_agent(tx, run_lease, retry_in, run_lease.resident.batch_limit)
         return None
     _end_run(tx, run_lease, RunStatus.FAILED, error=error)
@@ -215,7 +215,8 @@ def _update_mind(tx: Transaction, run_lease: RunLease, weight: int, context_toke
         limits = replace(limits, max_tokens=context_tokens)
     if tokens > limits.max_tokens:
         past_cycles = runs.read_mind(tx, resident.number)
-        cycles = runs.list_cycle_weights(tx, resident.number, past_cycles.run)
+        rows = tx.fetch_all("residents/runs/list_cycle_weights", agent=resident.number, after=past_cycles.run)
+        cycles = [CycleWeight(row.number, row.tokens, row.summary) for row in rows]
         new_past_cycles = rules.compact(cycles, past_cycles, limits)
         if new_past_cycles != past_cycles:
             runs.insert_mind(tx, resident.number, new_past_cycles)

@@ -32,7 +32,7 @@ from gatepost.channels.conversation import is_user_prompt
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration
-from gatepost.directory import entity_rows as entities
+from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Lost, Refused
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, item_rows as items
 from gatepost.inbox.claim import Batch
@@ -46,6 +46,7 @@ from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.run import Run
 from gatepost.residents.tools import ToolContext, call_tool, load_tools
 from gatepost.residents.tools.context import MAX_RESULT_SIZE
+from gatepost.stores.row_mapping import fetch_row
 
 #: pending items that are read for a preview, and to find the critical ones
 _PREVIEW_LIMIT: Final = 50
@@ -105,7 +106,8 @@ def run_tool(
 ) -> ToolOutcome:
     """Call a built-in tool and write its result; with `include_waiting`, return the pending items after that too."""
     renew_lease(tx, run_lease)
-    agent, weight = entities.find_by_run(tx, run_lease.run.number)
+    row = fetch_row(tx, "directory/entities/find_by_run", run=run_lease.run.number)
+    agent, weight = ENTITY.read(row), row.tokens
     if not agent.is_live:
         raise Refused(f"{agent.name!r} is retired")
     run, max_bytes = run_lease.run, count_pullable_bytes(run_lease, weight)
@@ -179,9 +181,20 @@ def write_step(
     """
     runs.insert_step(tx, run.number, step_number, turn, key)
     hops = count_max_hops(tx, taken_items)
-    if not runs.add_usage(
-        tx, run.number, turn, tokens=rules.weigh(turn), effects=effects, events=len(taken_items), hops=hops
-    ):
+    reply = turn if isinstance(turn, ModelReply) else ModelReply()
+    is_running = tx.execute(
+        "residents/runs/add_usage",
+        number=run.number,
+        tokens=rules.weigh(turn),
+        steps=int(reply is turn),
+        effects=effects,
+        events=len(taken_items),
+        prompt_tokens=reply.usage.prompt,
+        completion_tokens=reply.usage.completion,
+        hops=hops,
+        model=reply.model,
+    )
+    if not is_running:
         raise Lost(f"the run {run.id!r} has ended")
     tx.after_commit(Signal(Topic("run", run.id), "step"))
 

@@ -16,6 +16,7 @@ from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
+from gatepost.directory.entity_rows import ENTITY
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_and_death_actions as expiry
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import name_agent_lease
@@ -51,10 +52,10 @@ def read_readiness(tx: Reader, name: str, *, include_quiet: bool = False) -> tup
 
 
 def _find_entity_and_resident(tx: Reader, name: str) -> tuple[Entity, Resident | None]:
-    row = agents.find_by_name(tx, address.check_entity_address(name))
+    row = tx.fetch_one("residents/agents/find_by_name", name=address.check_entity_address(name))
     if row is None:
         raise directory.build_unknown_error(tx, name)
-    return row
+    return ENTITY.read(row), agents.RESIDENT.read(row) if row.config is not None else None
 
 
 def take_run(tx: Transaction, name: str, holder: str, *, length: Duration = LEASE_LENGTH) -> LeasedRun | None:
@@ -87,7 +88,8 @@ def _resume_or_begin_run(tx: Transaction, agent: Entity, resident: Resident) -> 
     is_resting = resident.rest_until is not None and resident.rest_until > tx.now
     if not agent.is_live or resident.paused_at is not None or is_resting:
         return None
-    run = runs.find_open(tx, agent.number)
+    row = tx.fetch_one("residents/runs/find_open", agent=agent.number)
+    run = runs.read(tx, row.id) if row else None
     if run is not None:
         return run, tuple(runs.list_steps(tx, run.number))
     if (exhausted_budget := find_exhausted_budget(tx, resident, is_new_cycle=True)) is not None:
@@ -135,5 +137,5 @@ def find_abandoned(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None
     Return the names of agents with an open run that no process works on, from the number `after` on, and where the next
     batch begins, None at the end.
     """
-    rows = runs.list_abandoned(tx, after, expiry.BATCH_SIZE)
-    return [name for _, name in rows], rows[-1][0] if len(rows) == expiry.BATCH_SIZE else None
+    rows = tx.fetch_all("residents/runs/list_abandoned", after=after, now=tx.now, limit=expiry.BATCH_SIZE)
+    return [row.name for row in rows], rows[-1].number if len(rows) == expiry.BATCH_SIZE else None

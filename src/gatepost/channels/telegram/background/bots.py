@@ -8,11 +8,11 @@ is opened again.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gatepost.channels.background.trigger_readers import open_trigger
 from gatepost.channels.speech.transcriber import SpeechRefused
-from gatepost.channels.telegram.bot_port import BotKeys, RequestRefused, TelegramApi, derive_keys
+from gatepost.channels.telegram.bot_port import RequestRefused, TelegramApi, derive_keys
 from gatepost.channels.telegram.update_actions import BotProfile
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
@@ -24,8 +24,7 @@ class OpenBot:
     #: as it was when the bot was opened
     trigger: Trigger
     api: TelegramApi
-    profile: BotProfile = field(repr=False)
-    keys: BotKeys = field(repr=False)
+    profile: BotProfile
 
 
 class TelegramBots:
@@ -55,7 +54,7 @@ class TelegramBots:
                 await self._close(name)
                 bot = await self._open(trigger, token)
                 self._bots[name] = (token, bot)
-        return OpenBot(trigger, bot.api, bot.profile, bot.keys)
+        return OpenBot(trigger, bot.api, bot.profile)
 
     async def download(self, name: str, file: str) -> bytes:
         """Return a file that Telegram keeps for a bot."""
@@ -73,7 +72,7 @@ class TelegramBots:
         except BaseException:
             await api.close()
             raise
-        return OpenBot(trigger, api, BotProfile(identity, keys.button_key), keys)
+        return OpenBot(trigger, api, BotProfile(identity, keys))
 
     async def _close(self, name: str) -> None:
         if (entry := self._bots.pop(name, None)) is not None:

@@ -146,7 +146,7 @@ class TelegramSender:
     async def _build_buttons(self, bot: OpenBot, message: ChannelMessage) -> list[KeyboardButton]:
         if not message.options:
             return []
-        sign = partial(build_callback_data, key=bot.keys.button_key, chat=int(message.chat))
+        sign = partial(build_callback_data, key=bot.profile.keys.button_key, chat=int(message.chat))
         if message.decision is None:
             buttons: list[tuple[str, Button]] = []
             for option in message.options:

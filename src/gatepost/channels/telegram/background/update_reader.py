@@ -109,7 +109,7 @@ class TelegramIntake:
         bot = await self._bots.find(name)
         if bot.trigger.config.mode is not DeliveryMode.WEBHOOK:
             raise NotFound(f"the bot {name!r} has no webhook")
-        if not is_webhook_secret(bot.keys, secret):
+        if not is_webhook_secret(bot.profile.keys, secret):
             raise Unauthorized("the secret of the request is not that of the bot")
         return bot
 
@@ -123,7 +123,7 @@ class TelegramIntake:
                     f"the bot {name!r} is in webhook mode and has no URL", hint="set its `publicUrl`, or use polling"
                 )
             await bot.api.set_webhook(
-                f"{config.public_url.rstrip('/')}/channels/telegram/{name}", bot.keys.webhook_secret
+                f"{config.public_url.rstrip('/')}/channels/telegram/{name}", bot.profile.keys.webhook_secret
             )
             return _WEBHOOK_INTERVAL
         loop = asyncio.get_running_loop()
