@@ -106,3 +106,41 @@ def test_on_a_phone_the_words_of_a_run_stay_together(
     page.wait_for(f".run-row .agent-name:has-text('{tag}')")
     narrow = "() => Math.min(...[...document.querySelectorAll('.run-row .agent-name')].map((e) => e.offsetWidth))"
     assert page.evaluate(narrow) > 30, "the name is there, whatever else is"
+
+
+@by_night
+def test_the_plans_of_an_agent_are_in_words(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    gateway.create_resident(name)
+    plan = gateway.post("/plans", owner=name, name="Report", instruction="Write it", cron="0 9 * * 1-5")
+    gateway.post("/plans", owner=name, name="Rest", instruction="Rest", cron="30 18 * * *", active=False)
+    page = open_page(f"/agents/{name}/plans")
+    page.wait_for("main .row:has-text('Report'):has-text('on weekdays at 09:00'):not(:has-text('pending')) time")
+    page.wait_for("main .row:has-text('Rest'):has-text('every day at 18:30') .badge:text-is('disabled')")
+    page.click("main .row:has-text('Report')")
+    page.wait_for_path(f"/plans/{plan['id']}")
+
+
+@by_night
+def test_a_guest_is_shown_without_what_only_residents_have(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    name = f"guest-{tag}"
+    gateway.create_person(tag)
+    gateway.post("/agents", name=name, owner=tag)
+    for person in ("admin", tag):
+        page = open_page(f"/agents/{name}", person=person)
+        page.wait_for("main .facts")
+        shown = page.evaluate("() => document.querySelector('main').innerText")
+        assert "runs elsewhere" in shown
+        for word in ("wake", "woken", "Runs", "Mind", "Memories", "Goals", "tokens"):
+            assert word not in shown, shown
+        page.press("w", "p")  # they are for residents
+        page.press("Control+k")
+        page.wait_for(".palette input:focus")
+        page.type("this agent")
+        titles = "() => [...document.querySelectorAll('.palette-result .line-text')].map((e) => e.innerText)"
+        assert {"Wake this agent", "Pause this agent"}.isdisjoint(page.evaluate(titles))
+        page.press("Escape")
+        page.open(f"/agents/{name}/mind")  # an old address
+        page.wait_for("main .facts")

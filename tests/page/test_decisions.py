@@ -169,3 +169,26 @@ def test_no_argument_looks_like_another_one(gateway: ScriptedGateway, open_page:
     shown = page.evaluate("() => [...document.querySelectorAll('.data-field > dd')].map((value) => value.innerHTML)")
     texts = [re.sub(r"<li>", "|", html) for html in shown]
     assert len({re.sub(r"<[^>]*>", "", text) for text in texts}) == len(values), texts
+
+
+@by_night
+def test_escape_leaves_every_form_of_an_answer(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    asked = {"asker": f"ana-{tag}", "of": [tag]}
+    gateway.post("/decisions", **asked, question="Refund it?", action={"name": "refund", "args": {"amount": 129}})
+    gateway.post("/decisions", **asked, question="Which one?", options=OPTIONS, freeText=True)
+    page = open_page("/decisions", person=tag)
+    for words, label in (
+        ("Refund it?", "with other arguments"),
+        ("Which one?", "Write an answer"),
+        ("Which one?", "Send back"),
+    ):
+        button = f".decision:has-text('{words}') >> button:has-text('{label}')"
+        page.click(button)
+        page.wait_for(".answer-form textarea:focus")
+        page.press("Escape")
+        page.wait_for_count(".answer-form", 0)
+        page.wait_for(f"{button} >> :scope:focus")
+    page.press("j")
+    page.wait_for(".decision.is-selected")

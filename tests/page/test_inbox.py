@@ -132,3 +132,28 @@ def test_an_event_is_pushed_by_hand(gateway: ScriptedGateway, open_page: PageOpe
     page.click("dialog .button.primary")
     page.wait_for(f".toast:has-text('Pushed to {tag}')")
     page.wait_for(".item-row:has-text('By hand') .priority.level-1")
+
+
+@by_night
+def test_the_magnifier_leads_into_its_field(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    push_items(gateway, tag, "Needle", "Hay")
+    page = open_page("/inbox", person=tag)
+    page.wait_for_count(".item-row", 2)
+    page.click("button[aria-label=Filter]")
+    page.wait_for("input[aria-label=Words]:focus")
+    page.type("needle")
+    page.press("Enter")
+    page.wait_for_count(".item-row", 1)
+    page.open(page.path)
+    page.wait_for("input[aria-label=Words]")
+    page.wait_for_count("input[aria-label=Words]:focus", 0)  # keys are for the list, until somebody wants to search
+    page.press("Control+k")
+    page.wait_for(".palette input:focus")
+    page.type("search the items")
+    page.press("Enter")
+    page.wait_for("input[aria-label=Words]:focus")
+    page.press("Escape")
+    page.wait_for_count("input[aria-label=Words]:focus", 0)
+    page.press("j", "Enter")
+    page.wait_for(".inbox-detail h2:has-text('Needle')")

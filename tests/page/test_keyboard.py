@@ -105,3 +105,39 @@ def test_on_a_phone_every_view_is_reached(open_page: PageOpener) -> None:
     page.type("go to agents")
     page.click(".palette-result >> nth=0")
     page.wait_for_path("/agents")
+
+
+@by_night
+def test_lists_are_gone_through_by_keys(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    agent = f"ana-{tag}"
+    gateway.post("/agents", name=agent, owner=tag)
+    for space in (f"a-{tag}", f"b-{tag}"):
+        gateway.create_space(space, tag, agent)
+    decisions = [
+        gateway.post(
+            "/decisions", question=f"Which {number}?", asker=agent, of=[tag], options=[{"id": "y", "label": "Y"}]
+        )
+        for number in range(2)
+    ]
+    for decision in decisions:
+        gateway.put(f"/decisions/{decision['id']}/answer", option="y", by=tag)
+    plans = [gateway.post("/plans", owner=agent, name=f"P{n}", instruction="Look", cron="0 9 * * *") for n in range(2)]
+    gateway.post("/mail", to=tag, sender="admin", text="One")
+    lists = {
+        "/spaces": "/spaces/",
+        "/decisions?show=ended": "/decisions/",
+        "/": "/inbox/",
+    }
+    page = open_page("/", person=tag)
+    for address, beginning in lists.items():
+        page.go(address)
+        page.wait_for_count("main .skeleton", 0)
+        page.press("j", "j", "k")
+        page.wait_for("main .is-selected")
+        page.press("Enter")
+        page.wait_until("(beginning) => location.pathname.startsWith(beginning)", beginning)
+    admin = open_page(f"/agents/{agent}/plans")
+    admin.wait_for_count(".plan-row", 2)
+    admin.press("j", "Enter")
+    admin.wait_until("(ids) => ids.some((id) => location.pathname === `/plans/${id}`)", [plan["id"] for plan in plans])

@@ -1,6 +1,9 @@
 """Where the person is: titles that name what is shown, one heading, a focus that follows, numbers that lead on."""
 
+import pytest
+
 from tests.model_server import Say
+from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
@@ -103,3 +106,26 @@ def test_the_numbers_of_the_last_hour_lead_to_its_runs(
     page.click(".empty >> text=Show all runs")
     page.wait_for_path("/runs")
     page.wait_for(f".run-row:has-text('{name}')")
+
+
+@pytest.mark.parametrize(
+    ("address", "back"),
+    [
+        ("/inbox/admin/evt_nothing", "/inbox"),
+        ("/agents/nobody-here", "/agents"),
+        ("/spaces/no-such-space", "/spaces"),
+        ("/decisions/dec_nothing", "/decisions"),
+        ("/runs/run_nothing", "/runs"),
+        ("/plans/plan_nothing", "/plans"),
+        ("/triggers/no-such-trigger", "/triggers"),
+        ("/ledger/0.0.999999", "/ledger"),
+        ("/shared/no-such-entry", "/shared"),
+    ],
+)
+def test_there_is_a_way_back_from_what_is_missing(address: str, back: str, open_page: PageOpener) -> None:
+    open_page.expected_errors += ["404", "422"]
+    page = open_page(address, viewport=PHONE, hasTouch=True)
+    page.wait_for("main .empty:has-text('could not be loaded')")
+    page.wait_for_count("main h1", 1)
+    page.click("main .view-head :is(a, button).icon-button:has(svg):visible >> nth=0")
+    page.wait_for_path(back)

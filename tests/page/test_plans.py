@@ -102,7 +102,7 @@ def test_keys_in_a_hurry_end_with_the_last_one(gateway: ScriptedGateway, open_pa
     page = open_page(f"/plans/{plan}", person=tag)
     page.wait_for("button:has-text('Disable')")
     page.press("p", "p", "p")
-    page.wait_for_count(".toast", 3)
+    page.wait_for_count(".toast:has-text('disabled')", 2)
     page.wait_for(".view-head .badge:has-text('disabled')")
     assert not gateway.get(f"/plans/{plan}")["active"]
 

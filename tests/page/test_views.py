@@ -46,6 +46,8 @@ HOSTILE_ADDRESSES = [
     "/routes",
     "/unrouted",
     "/unrouted/{letter}",
+    "/channels/sessions",
+    "/channels/pairing",
     "/chat",
     "/chat/{session}",
     "/shared",
@@ -71,6 +73,21 @@ PLAIN_ADDRESSES = [
 #: whether what is Markdown in the stranger's texts is shown as such
 IS_RENDERED = """() => ![...document.querySelectorAll("main div.text.plain")]
     .some((element) => element.textContent.startsWith("**"))"""
+
+
+#: the cells of rows that lie over another one, with what they say
+FIND_OVERLAPS = """() => [...document.querySelectorAll("main .row")].flatMap((row) => {
+    const cells = [...row.children].filter((cell) => cell.checkVisibility() && cell.textContent.trim() !== "");
+    const places = cells.map((cell) => {
+        const { left, right, top, bottom } = cell.getBoundingClientRect();
+        const isOpen = getComputedStyle(cell).overflowX === "visible" && getComputedStyle(cell).display !== "inline";
+        return { left, right: isOpen ? Math.max(right, left + cell.scrollWidth) : right, top, bottom };
+    });
+    const isBeside = (a, b) => a.right < b.left + 1 || b.right < a.left + 1;
+    const isOver = (a, b) => !isBeside(a, b) && a.bottom > b.top + 1 && b.bottom > a.top + 1;
+    return cells.filter((_, index) => places.some((other, place) => place < index && isOver(other, places[index])))
+        .map((cell) => `${row.className}: ${cell.className} ${cell.textContent.slice(0, 40)}`);
+})"""
 
 
 def test_every_view_shows_a_stranger_s_words_as_words(office: HostileOffice, open_page: PageOpener) -> None:
@@ -126,6 +143,7 @@ def check_layout(page: Page) -> None:
     )
     assert wide == [], page.path
     assert page.evaluate("() => document.querySelector('main').getBoundingClientRect().height") > 200
+    assert page.evaluate(FIND_OVERLAPS) == [], page.path
 
 
 def check_safety(page: Page) -> None:

@@ -62,6 +62,7 @@ class TestRoutes:
         made = ann.use("create_route", name="shop", targets=["bob"], filters={"payload.repository": "shop"}, rank=3)
         assert (made["madeBy"], made["channel"], made["rank"], made["active"]) == ("ann", "*", 3, True)
         changed = ann.use("update_route", route="shop", channel="webhook", targets=["bob", "ann"])
+        assert changed["id"] == made["id"], "an argument's own name is not that of a field of the answer"
         assert (changed["channel"], changed["targets"], changed["rank"]) == ("webhook", ["bob", "ann"], 3)
         assert not ann.use("disable_route", route=made["id"])["active"]
         assert ann.use("update_route", route="shop", active=True)["active"]
@@ -80,7 +81,7 @@ class TestRoutes:
     def test_are_not_for_an_agent_that_has_lost_the_skill(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ctx.store.run_sync(agents.configure, "ann", {"skills": []})
         for tool in ("list_routes", "list_dead_letters"):
-            with pytest.raises(Refused, match="'ann' has not the skill to route"):
+            with pytest.raises(Refused, match="'ann' lacks the skill 'routing'"):
                 ann.use(tool)
 
 

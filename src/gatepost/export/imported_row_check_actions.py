@@ -165,7 +165,7 @@ _CONFLICTS: Final[Mapping[str, Sequence[tuple[Callable[[Row], object], str]]]] =
     "decisions": [
         (
             lambda row: (row.get("action") is None) != (row.get("args") is None),
-            "an action and its arguments go together",
+            "an action and its arguments must be given together",
         )
     ],
     "topics": [
@@ -189,7 +189,9 @@ _CONFLICTS: Final[Mapping[str, Sequence[tuple[Callable[[Row], object], str]]]] =
         ),
     ],
     # a signature, for one, has no digest
-    "idempotency_keys": [(lambda row: row.get("digest") and not row["body"], "a request has a reply")],
+    "idempotency_keys": [
+        (lambda row: row.get("digest") and not row["body"], "this idempotency key lacks its stored reply")
+    ],
 }
 
 #: what reads several values of a row together

@@ -201,7 +201,7 @@ class OperationTool:
             given = values.get(name, {})
             for part, argument in parts.items():
                 if given and part not in given:
-                    raise Invalid(f"{argument!r} is missing", hint=f"it goes with {parts[min(given)]!r}")
+                    raise Invalid(f"{argument!r} is missing", hint=f"it is needed with {parts[min(given)]!r}")
                 if given and not isinstance(given[part], str):
                     raise Invalid(f"{argument}: {quote_value(given[part])} is not text")
 
@@ -253,7 +253,7 @@ class OperationTool:
     def _encode(self, view: Any, paths: Sequence[str]) -> dict[str, Any]:
         """Return those fields of a view that have a value."""
         inner_names = dict(path.partition(".")[::2] for path in paths)
-        labels = self.tool.renames if self.door is Door.RESIDENT else {}
+        labels = self.tool.answer_names
         document: dict[str, Any] = {}
         for name, wire_name in zip(view.__struct_fields__, view.__struct_encode_fields__, strict=True):
             if name in inner_names and (value := getattr(view, name)) not in _NO_VALUES[self.door]:

@@ -11,11 +11,11 @@ import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
-import { Avatar, Failure, Skeleton } from "../ui/parts.js";
+import { Avatar, Unloaded } from "../ui/parts.js";
 import { formatSize } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
-import { Profile } from "./profile.js";
+import { describeKind, Profile } from "./profile.js";
 import { RunTimeline } from "./timeline.js";
 import { AgentBadge } from "./state.js";
 
@@ -29,11 +29,13 @@ const TABS = [
 ] as const;
 
 type Tabs = readonly (typeof TABS)[number][];
+/** What a guest has: it thinks elsewhere, so its runs and its mind are not here. */
+const GUEST_TABS: readonly string[] = ["about", "plans"];
 
 export function AgentPage({ name }: { name: string }) {
   const { value: agent, error, reload } = useLoad((signal) => client.showAgent({ name }, { signal }), [name]);
   useSubject(agent?.displayName);
-  if (agent === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (agent === undefined) return <Unloaded title="Agent" back="/agents" backLabel="All agents" error={error} onRetry={reload} />;
   if (isAdministrator.value) return <WholeAgent agent={agent} reload={reload} />;
   if (agent.owner === me.value) return <OwnedAgent agent={agent} />;
   return (
@@ -67,18 +69,27 @@ function AgentHead({ agent }: { agent: Agent }) {
 /** What the owner of an agent may see: what it does, what it remembers and wants. Only the administrator changes it. */
 function OwnedAgent({ agent }: { agent: Agent }) {
   const { name } = agent;
-  const tab = segments.value[2] ?? "runs";
-  const tabs = TABS.filter(([id]) => id !== "plans");
+  const tabs = listTabs(agent).filter(([id]) => id !== "plans");
+  const tab = findTab(tabs);
   useTabCommands(name, tabs);
   return (
     <>
       <header class="view-head">
         <AgentHead agent={agent} />
       </header>
-      <AgentTabs name={name} tabs={tabs} tab={tab} />
-      <div class="view-body">{tab === "about" || tab === "plans" ? <Profile agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
+      {tabs.length > 1 && <AgentTabs name={name} tabs={tabs} tab={tab} />}
+      <div class="view-body">{tab === "about" ? <Profile agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
     </>
   );
+}
+
+function listTabs(agent: Agent): Tabs {
+  return agent.resident ? TABS : TABS.filter(([id]) => GUEST_TABS.includes(id)).toReversed();
+}
+
+/** Return the tab of the address, or the first one. */
+function findTab(tabs: Tabs): string {
+  return (tabs.find(([id]) => id === segments.value[2]) ?? tabs[0])?.[0] ?? "about";
 }
 
 function useTabCommands(name: string, tabs: Tabs): void {
@@ -108,7 +119,8 @@ function AgentPart({ name, tab }: { name: string; tab: string }) {
 /** All of an agent, with what can be done to it. */
 function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const { name } = agent;
-  const tab = segments.value[2] ?? "runs";
+  const tabs = listTabs(agent);
+  const tab = findTab(tabs);
   const { value: account } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, agents().value.runs[name] ?? ""]);
   const change = async (action: () => Promise<unknown>, done: string) => {
     await attempt(action, done);
@@ -118,12 +130,15 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const wake = () => void change(() => client.wakeAgent({ name }), "Agent woken");
   const pause = () => void change(() => client.pauseAgent({ name }), "Agent paused");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
-  useCommands([
+  const residentCommands = [
     { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
     agent.paused ? { id: "resume", title: "Resume this agent", group: "Agent", keys: "p", run: resume } : { id: "pause", title: "Pause this agent", group: "Agent", keys: "p", run: pause },
+  ];
+  useCommands([
+    ...(agent.resident ? residentCommands : []),
     { id: "agent-inbox", title: "Open the inbox of this agent", group: "Agent", keys: "i", run: () => navigate(buildPath("inbox", name)) },
   ]);
-  useTabCommands(name, TABS);
+  useTabCommands(name, tabs);
   return (
     <>
       <header class="view-head">
@@ -143,7 +158,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
           </>
         )}
       </header>
-      <AgentTabs name={name} tabs={TABS} tab={tab} />
+      <AgentTabs name={name} tabs={tabs} tab={tab} />
       <div class="view-body">{tab === "about" ? <About agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
     </>
   );
@@ -159,15 +174,15 @@ function About({ agent }: { agent: Agent }) {
           <code>{agent.name}</code>
         </dd>
         <dt>Kind</dt>
-        <dd>{agent.resident ? "resident: Gatepost runs it" : "guest: it runs elsewhere"}</dd>
+        <dd>{describeKind(agent)}</dd>
         <dt>Team and role</dt>
         <dd class="text">{[agent.team, agent.role].filter(Boolean).join(", ") || "none"}</dd>
         <dt>Owner</dt>
         <dd class="text">{agent.owner === null ? "the administrator" : displayName(agent.owner)}</dd>
-        <dt>Runs</dt>
-        <dd>{agent.cycles}</dd>
-        <dt>Mind</dt>
-        <dd>{formatSize(agent.mindTokens)} tokens</dd>
+        {agent.resident && <dt>Runs</dt>}
+        {agent.resident && <dd>{agent.cycles}</dd>}
+        {agent.resident && <dt>Mind</dt>}
+        {agent.resident && <dd>{formatSize(agent.mindTokens)} tokens</dd>}
         {config && <dt>Model</dt>}
         {config && <dd class="text">{`${config.model.provider}:${config.model.name}`}</dd>}
         {config?.budget && <dt>Budget</dt>}

@@ -1,11 +1,17 @@
 /** What an agent knows: its mind as it would begin the next cycle, its memories, goals and plans. */
 
+import "../plans/plans.css";
+
 import type { Turn } from "@gatepost/client";
 
 import { useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
+import { isAboutPlans, useFollow } from "../plans/follow.js";
+import { PlanRow } from "../plans/plan-row.js";
+import { buildPath, navigate } from "../router.js";
 import { Markdown } from "../ui/markdown.js";
 import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { TurnView } from "./turn.js";
@@ -99,6 +105,8 @@ export function Goals({ name }: { name: string }) {
 
 export function Plans({ name }: { name: string }) {
   const { value, error, reload } = useLoad((signal) => client.listPlans({ owner: name, limit: 500 }, { signal }), [name]);
+  useFollow(reload, isAboutPlans);
+  const { index } = useRowKeys("Plans", value?.items ?? [], (plan) => navigate(buildPath("plans", plan.id)), (plan) => plan.id);
   if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
   if (value.items.length === 0) {
     return (
@@ -111,15 +119,9 @@ export function Plans({ name }: { name: string }) {
   }
   return (
     <ul class="card row-list">
-      {value.items.map((plan) => (
-        <li key={plan.id} class="row line record">
-          <span class={`badge ${plan.status === "pending" && plan.active ? "accent" : ""}`}>{plan.status === "pending" && !plan.active ? "disabled" : plan.status}</span>
-          <div class="grow stack">
-            <Line text={plan.name} class="agent-name strong" />
-            <Line text={plan.instruction} class="muted" />
-          </div>
-          <span class="muted hide-phone">{plan.cron === null ? (plan.onGate === null ? "once" : "after a gate") : `${plan.cron} ${plan.timeZone ?? "UTC"}`}</span>
-          <span class="muted number">{plan.nextRunAt ? <RelativeTime time={plan.nextRunAt} /> : `fired ${plan.fired}×`}</span>
+      {value.items.map((plan, position) => (
+        <li key={plan.id}>
+          <PlanRow plan={plan} isSelected={position === index} />
         </li>
       ))}
     </ul>

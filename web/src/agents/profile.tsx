@@ -8,6 +8,10 @@ import { spaces } from "../data/spaces.js";
 import { buildPath } from "../router.js";
 import { Line } from "../ui/parts.js";
 
+export function describeKind(agent: Agent): string {
+  return agent.resident ? "resident: Gatepost runs it" : "guest: it runs elsewhere, and reads its inbox itself";
+}
+
 export function Profile({ agent }: { agent: Agent }) {
   const shared = (spaces.value ?? []).filter((space) => space.isMember && space.members.some((member) => member.name === agent.name));
   return (
@@ -17,6 +21,8 @@ export function Profile({ agent }: { agent: Agent }) {
         <dd>
           <code>{agent.name}</code>
         </dd>
+        <dt>Kind</dt>
+        <dd>{describeKind(agent)}</dd>
         <dt>Team</dt>
         <dd class="text">{agent.team ?? "none"}</dd>
         <dt>Role</dt>
@@ -34,7 +40,7 @@ export function Profile({ agent }: { agent: Agent }) {
               ))}
         </dd>
       </dl>
-      <p class="muted">{agent.owner === me.value ? "Only the administrator changes it, and sees its configuration." : "Only its owner and the administrator see its runs and its mind."}</p>
+      {agent.resident && <p class="muted">{agent.owner === me.value ? "Only the administrator changes it, and sees its configuration." : "Only its owner and the administrator see its runs and its mind."}</p>}
     </div>
   );
 }

@@ -14,10 +14,11 @@ import { buildPath, changeQuery, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
-import { Avatar, Dots, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Avatar, Dots, Line, Unloaded } from "../ui/parts.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { describeInstant, Elapsed, formatDuration, formatExact, RelativeTime } from "../ui/time.js";
+import { canOpen } from "../views.js";
 import { describeCause, describeStatus, runTone } from "./describe.js";
 import { ReplayPanel } from "./replay.js";
 import { RunTimeline } from "./timeline.js";
@@ -59,7 +60,7 @@ function RunPage({ id }: { id: string }) {
     ...(canChange ? [{ id: "replay-run", title: "Replay this run with another model", group: "Run", keys: "z", run: () => setReplaying(true) }] : []),
     ...(canChange && run?.status === "running" ? [{ id: "cancel-run", title: "Cancel this run", group: "Run", run: cancel }] : []),
   ]);
-  if (run === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (run === undefined) return <Unloaded title="Run" back={canOpen("/runs") ? "/runs" : "/agents"} backLabel="All runs" error={error} onRetry={reload} />;
   return (
     <>
       <header class="view-head">

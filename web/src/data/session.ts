@@ -10,6 +10,8 @@ import { computed, signal } from "@preact/signals";
 const PAGE_HEADERS = { "x-gatepost-page": "1" };
 
 const SIGN_OUT_TIMEOUT = 8000;
+/** Whose tab it is. */
+const TAB_KEY = "gatepost:person";
 
 export const client = new GatepostClient({ headers: PAGE_HEADERS, exactIntegers: true });
 
@@ -29,7 +31,9 @@ export const isAdministrator = computed(() => caller.value?.administrator ?? fal
 /** Find out whose cookie this is. */
 export async function startSession(): Promise<void> {
   try {
-    session.value = { status: "signed-in", caller: await client.showCaller({}, { timeout: 8000 }) };
+    const caller = await client.showCaller({}, { timeout: 8000 });
+    keepTabFor(caller.name);
+    session.value = { status: "signed-in", caller };
   } catch (error) {
     session.value = describeFailure(error);
   }
@@ -40,7 +44,10 @@ const channel = new BroadcastChannel("gatepost:session");
 
 /** Notice when another person signs in, or the person signs out, in another tab of this browser. */
 export function watchCaller(): void {
-  channel.addEventListener("message", () => void checkCaller());
+  channel.addEventListener("message", ({ data }) => {
+    if (data === "signed-out") keepTabFor(undefined);
+    void checkCaller();
+  });
   const check = () => document.hidden || session.value.status !== "signed-in" || void checkCaller();
   document.addEventListener("visibilitychange", check);
   window.addEventListener("focus", check);
@@ -93,7 +100,19 @@ export async function signOut(): Promise<void> {
   if (response === undefined) throw new Error("you may still be signed in: the gateway does not answer");
   if (!response.ok) throw new Error(`you are still signed in: the gateway answered ${response.status}`);
   channel.postMessage("signed-out");
+  keepTabFor(undefined);
   location.replace("/sign-in"); // nothing of the person stays in the page
+}
+
+/** Forget what the tab has stored, such as drafts, unless it is of this person. */
+function keepTabFor(name: string | undefined): void {
+  try {
+    if (name !== undefined && sessionStorage.getItem(TAB_KEY) === name) return;
+    sessionStorage.clear();
+    if (name !== undefined) sessionStorage.setItem(TAB_KEY, name);
+  } catch {
+    // a browser that stores nothing
+  }
 }
 
 /** Notice an error by which the gateway does not know the cookie any more, or knows it as another person's. */

@@ -2,7 +2,7 @@
 
 import type { AnswerDecision, Decision } from "@gatepost/client";
 
-import { decisionsStore } from "../data/live.js";
+import { decisionsStore, displayName } from "../data/live.js";
 import { me } from "../data/session.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { toLine } from "../ui/text.js";
@@ -13,7 +13,7 @@ export type Answer = Omit<AnswerDecision, "id" | "contextHash" | "by">;
 export async function sendAnswer(decision: Decision, answer: Answer): Promise<boolean> {
   const by = decision.asked.includes(me.value) ? me.value : undefined;
   const isDone = await attempt(() => decisionsStore.answer(decision.id, { ...answer, contextHash: decision.contextHash, by }));
-  if (isDone) showToast(`Answered ${toLine(decision.asker, 40)}: ${describeAnswer(decision, answer)}`);
+  if (isDone) showToast(`Answered ${toLine(displayName(decision.asker), 60)}: ${describeAnswer(decision, answer)}`);
   return isDone;
 }
 

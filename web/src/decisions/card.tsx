@@ -1,8 +1,9 @@
 /** A decision: the question, what it is about, and every way to answer it. */
 
 import { parseJson, type Decision, type Option } from "@gatepost/client";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { readDraft, useDraft, writeDraft } from "../data/drafts.js";
 import { displayName, findEntity } from "../data/live.js";
 import { buildPath } from "../router.js";
 import { DataView } from "../ui/fields.js";
@@ -68,9 +69,29 @@ function ActionView({ decision }: { decision: Decision }) {
 const MAX_ROUNDS = 3;
 
 type Mode = "options" | "text" | "edit" | "again";
+const FORMS: readonly Mode[] = ["text", "edit", "again"];
 
 export function AnswerForm({ decision }: { decision: Decision }) {
-  const [mode, setMode] = useState<Mode>("options");
+  const draft = (form: Mode) => `decision:${decision.id}:${decision.iteration}:${form}`;
+  // A form that something was written into before a reload is open again, but does not take the keys of the list.
+  const [mode, setMode] = useState<Mode>(() => FORMS.find((form) => readDraft(draft(form)) !== undefined) ?? "options");
+  const [isWanted, setWanted] = useState(false);
+  const openForm = (form: Mode) => {
+    setWanted(true);
+    setMode(form);
+  };
+  const buttons = useRef<HTMLDivElement>(null);
+  /** The form that was left, whose button gets the focus. */
+  const leftForm = useRef<Mode | undefined>(undefined);
+  const leaveForm = () => {
+    leftForm.current = mode;
+    setMode("options");
+  };
+  useLayoutEffect(() => {
+    if (mode !== "options" || leftForm.current === undefined) return;
+    buttons.current?.querySelector<HTMLElement>(`[data-form=${leftForm.current}]`)?.focus();
+    leftForm.current = undefined;
+  }, [mode]);
   const { isBusy: isSending, submit } = useSubmission();
   /** Whether it was answered here, before the decision itself says so. */
   const [isAnswered, setAnswered] = useState(false);
@@ -79,45 +100,49 @@ export function AnswerForm({ decision }: { decision: Decision }) {
     submit(async () => {
       const isDone = await sendAnswer(decision, value);
       setAnswered(isDone);
-      if (isDone) setMode("options");
+      if (isDone) {
+        FORMS.forEach((form) => writeDraft(draft(form), undefined));
+        setMode("options");
+      }
       return isDone;
     });
   const isDue = decision.deadline !== null;
   const fallback = decision.options.find((option) => option.id === decision.default);
   const choose = (option: Option) => {
-    if (decision.action !== undefined && option.id === "edit") setMode("edit");
-    else if (decision.action !== undefined && option.id === "respond") setMode("text");
+    if (decision.action !== undefined && option.id === "edit") openForm("edit");
+    else if (decision.action !== undefined && option.id === "respond") openForm("text");
     else void answer({ option: option.id });
   };
   if (mode === "edit") {
-    return <ArgumentsForm decision={decision} isBusy={isBusy} onCancel={() => setMode("options")} onSend={(args) => void answer({ option: "edit", args })} />;
+    return <ArgumentsForm decision={decision} draft={draft(mode)} isWanted={isWanted} isBusy={isBusy} onCancel={leaveForm} onSend={(args) => void answer({ option: "edit", args })} />;
   }
   if (mode === "text" || mode === "again") {
     const label = mode === "again" ? "What should be asked differently?" : "Your answer";
     const send = (text: string) => void answer(mode === "again" ? { again: true, text } : decision.action === undefined ? { text } : { option: "respond", text });
-    return <TextForm label={label} isBusy={isBusy} onCancel={() => setMode("options")} onSend={send} />;
+    return <TextForm key={mode} label={label} draft={draft(mode)} isWanted={isWanted} isBusy={isBusy} onCancel={leaveForm} onSend={send} />;
   }
   return (
-    <div class="decision-answers line wrap gap-2">
+    <div ref={buttons} class="decision-answers line wrap gap-2">
       {decision.options.map((option, index) => (
         <button
           key={option.id}
           class={`button ${index === 0 ? "primary" : ""}`}
           disabled={isBusy}
           title={option.description ?? undefined}
+          data-form={decision.action === undefined ? undefined : { edit: "edit", respond: "text" }[option.id]}
           onClick={() => choose(option)}
         >
           <Line text={option.label} limit={80} />
         </button>
       ))}
       {decision.freeText && decision.action === undefined && (
-        <button class="button" disabled={isBusy} onClick={() => setMode("text")}>
+        <button class="button" disabled={isBusy} data-form="text" onClick={() => openForm("text")}>
           Write an answer
         </button>
       )}
       <span class="grow" />
       {decision.freeText && decision.iteration < MAX_ROUNDS && (
-        <button class="button quiet" title="Say what is missing; it asks again" disabled={isBusy} onClick={() => setMode("again")}>
+        <button class="button quiet" title="Say what is missing; it asks again" disabled={isBusy} data-form="again" onClick={() => openForm("again")}>
           Send back
         </button>
       )}
@@ -136,13 +161,17 @@ export function AnswerForm({ decision }: { decision: Decision }) {
 }
 
 interface FormProps<Value> {
+  /** The key of what was written into it. */
+  draft: string;
+  /** Whether somebody has just asked for it, and writes now. */
+  isWanted: boolean;
   isBusy: boolean;
   onSend: (value: Value) => void;
   onCancel: () => void;
 }
 
-function TextForm({ label, isBusy, onSend, onCancel }: FormProps<string> & { label: string }) {
-  const [text, setText] = useState("");
+function TextForm({ label, draft, isWanted, isBusy, onSend, onCancel }: FormProps<string> & { label: string }) {
+  const [text, setText] = useDraft(draft);
   return (
     <form
       class="answer-form stack gap-2"
@@ -153,15 +182,15 @@ function TextForm({ label, isBusy, onSend, onCancel }: FormProps<string> & { lab
     >
       <label class="label">
         {label}
-        <textarea class="field" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={submitOnEnter} ref={focusOnMount} />
+        <textarea class="field" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => handleKey(event, onCancel)} ref={isWanted ? focusOnMount : undefined} />
       </label>
       <FormButtons isBusy={isBusy || text.trim() === ""} onCancel={onCancel} />
     </form>
   );
 }
 
-function ArgumentsForm({ decision, isBusy, onSend, onCancel }: FormProps<Record<string, unknown>> & { decision: Decision }) {
-  const [text, setText] = useState(() => formatJson(decision.action?.args ?? {}));
+function ArgumentsForm({ decision, draft, isWanted, isBusy, onSend, onCancel }: FormProps<Record<string, unknown>> & { decision: Decision }) {
+  const [text, setText] = useDraft(draft, formatJson(decision.action?.args ?? {}));
   const args = parseObject(text);
   return (
     <form
@@ -173,7 +202,7 @@ function ArgumentsForm({ decision, isBusy, onSend, onCancel }: FormProps<Record<
     >
       <label class="label">
         Arguments, as JSON
-        <textarea class="field code-field" rows={Math.min(14, text.split("\n").length + 1)} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} ref={focusOnMount} />
+        <textarea class="field code-field" rows={Math.min(14, text.split("\n").length + 1)} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => handleKey(event, onCancel)} ref={isWanted ? focusOnMount : undefined} />
       </label>
       {args === undefined && <p class="notice danger">This is not a JSON object yet.</p>}
       <FormButtons isBusy={isBusy || args === undefined} onCancel={onCancel} />
@@ -217,7 +246,13 @@ function Outcome({ decision }: { decision: Decision }) {
   );
 }
 
-function submitOnEnter(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }): void {
+/** Escape leaves a form, and what was written stays; Ctrl-Enter sends it. */
+function handleKey(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }, onCancel: () => void): void {
+  if (event.isComposing) return;
+  if (event.key === "Escape") {
+    event.stopPropagation();
+    onCancel();
+  }
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
 }
 

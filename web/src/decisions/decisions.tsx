@@ -13,6 +13,7 @@ import { buildPath, changeQuery, navigate, query, segments } from "../router.js"
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
 import { toLine } from "../ui/text.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { describeOutcome } from "./answers.js";
@@ -36,11 +37,14 @@ function DecisionList() {
     setSelected(position);
     document.getElementById(list[position]?.id ?? "")?.scrollIntoView({ block: "nearest" });
   };
-  useCommands([
+  const listCommands = [
     { id: "next", title: "Next decision", group: "Decisions", keys: "j", run: () => select(index + 1), isKeyOnly: true },
     { id: "previous", title: "Previous decision", group: "Decisions", keys: "k", run: () => select(index - 1), isKeyOnly: true },
     { id: "open-decision", title: "Open the selected decision", group: "Decisions", keys: "Enter", run: () => list[index] && navigate(buildPath("decisions", list[index].id)), isKeyOnly: true },
     { id: "answer", title: "Go to the answers of the selected decision", group: "Decisions", keys: "r", run: () => focusAnswer(list[index]), isKeyOnly: true },
+  ];
+  useCommands([
+    ...(show === "ended" ? [] : listCommands),
     { id: "show-ended", title: "Show ended decisions", group: "Decisions", run: () => changeQuery({ show: "ended" }) },
   ]);
   return (
@@ -96,6 +100,7 @@ function EndedDecisions() {
     const page = await client.listDecisions({ pending: false, newestFirst: true, limit: 500 }, { signal });
     return page.items;
   }, []);
+  const { index } = useRowKeys("Decisions", value ?? [], (decision) => navigate(buildPath("decisions", decision.id)));
   if (error !== undefined) return <Failure error={error} onRetry={reload} />;
   if (value === undefined) return <Skeleton />;
   if (value.length === 0) return <Empty icon="decision" title="No decision has ended yet" />;
@@ -109,9 +114,9 @@ function EndedDecisions() {
         <span>Answered by</span>
         <span>When</span>
       </li>
-      {value.map((decision) => (
+      {value.map((decision, position) => (
         <li key={decision.id}>
-          <a class="row gate-row" href={buildPath("decisions", decision.id)}>
+          <a class={`row gate-row ${position === index ? "is-selected" : ""}`} href={buildPath("decisions", decision.id)}>
             <Icon name={decision.status === "answered" ? "check" : "close"} />
             <Line text={decision.question} class="phone-1-2 strong" />
             <Line text={displayName(decision.asker)} class="phone-2-2 line muted" />

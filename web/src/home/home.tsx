@@ -14,11 +14,12 @@ import { client, isAdministrator, me } from "../data/session.js";
 import { unreadCount } from "../data/spaces.js";
 import { DecisionCard } from "../decisions/card.js";
 import { describeType } from "../inbox/describe.js";
-import { buildPath, withFilters } from "../router.js";
+import { buildPath, navigate, withFilters } from "../router.js";
 import { Command, FIRST_AGENT } from "../ui/copy-button.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural, stripMarks } from "../ui/text.js";
 import { Elapsed, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
@@ -111,10 +112,12 @@ function Figure({ href, label, value, isUrgent = false }: { href: string; label:
 }
 
 function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
-  if (waiting === undefined) return <Skeleton />;
-  const { decisions } = waiting;
+  const decisions = waiting?.decisions.slice(0, MAX_DECISIONS) ?? [];
   // A question is shown as a card, not a second time as an item.
-  const items = waiting.items.filter((item) => item.type !== "decision").slice(0, MAX_ITEMS);
+  const items = waiting?.items.filter((item) => item.type !== "decision").slice(0, MAX_ITEMS) ?? [];
+  const paths = [...decisions.map(({ id }) => buildPath("decisions", id)), ...items.map((item) => buildPath("inbox", item.recipient, item.eventId))];
+  const { item: selected } = useRowKeys("Home", paths, navigate, (path) => path);
+  if (waiting === undefined) return <Skeleton />;
   if (decisions.length === 0 && items.length === 0) {
     const { agents: all, isLoading } = agents().value;
     if (isAdministrator.value && !isLoading && all.length === 0) return <FirstSteps />;
@@ -133,8 +136,8 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
   const rest = waiting.itemCount - items.length - waiting.items.filter((item) => item.type === "decision").length;
   return (
     <div class="stack gap-3">
-      {decisions.slice(0, MAX_DECISIONS).map((decision) => (
-        <DecisionCard key={decision.id} decision={decision} />
+      {decisions.map((decision) => (
+        <DecisionCard key={decision.id} decision={decision} isSelected={selected === buildPath("decisions", decision.id)} />
       ))}
       {others > 0 && (
         <a class="link" href="/decisions">
@@ -145,7 +148,7 @@ function NeedsYou({ waiting }: { waiting: Waiting | undefined }) {
         <ul class="card row-list">
           {items.map((item) => (
             <li key={item.eventId}>
-              <a class="row home-row line" href={buildPath("inbox", item.recipient, item.eventId)}>
+              <a class={`row home-row line ${selected === buildPath("inbox", item.recipient, item.eventId) ? "is-selected" : ""}`} href={buildPath("inbox", item.recipient, item.eventId)}>
                 <Priority level={item.priority} />
                 <span class="home-who strong">
                   <Name name={item.sender} label={item.senderName ?? item.source} outside="a service" limit={40} />

@@ -1,13 +1,13 @@
 /** One item, as it was sent, with what can be done about it. */
 
 import type { Item, Recipient } from "@gatepost/client";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
+import { readDraft, useDraft } from "../data/drafts.js";
 import { decisions, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
 import { DecisionCard } from "../decisions/card.js";
-import { focusOnMount } from "../ui/focus.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown, PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
@@ -42,9 +42,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
   return (
     <section class="inbox-detail" aria-label="Item">
       <header class="view-head">
-        <button class="icon-button" aria-label="Back to the list" onClick={onClose}>
-          <Icon name="back" />
-        </button>
+        <BackButton onClick={onClose} />
         <span class="grow" />
         {isPerson && item.state === "pending" && (
           <button class="button primary" title="e" onClick={() => onAct(item, "complete", "Done")}>
@@ -99,21 +97,49 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
             <PlainText text={formatJson(item.data)} />
           </details>
         )}
-        {isReplying && canReply(item) && <ReplyForm key={item.eventId} item={item} onEnd={() => onReplying(false)} />}
+        {canReply(item) && (isReplying || readDraft(replyDraft(item)) !== undefined) && <ReplyForm key={item.eventId} item={item} isWanted={isReplying} onWanted={onReplying} />}
         <ItemFacts item={item} recipients={recipients} isPerson={isPerson} />
       </div>
     </section>
   );
 }
 
-function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
-  const [text, setText] = useState("");
+export function BackButton({ onClick }: { onClick: () => void }) {
+  return (
+    <button class="icon-button" aria-label="Back to the list" title="Back to the list (Escape)" onClick={onClick}>
+      <Icon name="back" />
+    </button>
+  );
+}
+
+/** Put the focus into the reply that is being written. */
+export function focusReply(): void {
+  document.querySelector<HTMLElement>(".inbox-detail .answer-form textarea")?.focus();
+}
+
+function replyDraft(item: Item): string {
+  return `reply:${item.recipient}:${item.eventId}`;
+}
+
+/** One that was begun before is shown, but does not take the keys of the list until it is wanted. */
+function ReplyForm({ item, isWanted, onWanted }: { item: Item; isWanted: boolean; onWanted: (isWanted: boolean) => void }) {
+  const [text, setText] = useDraft(replyDraft(item));
+  const field = useRef<HTMLTextAreaElement>(null);
+  // At once: the next key is for the field.
+  useLayoutEffect(() => {
+    if (isWanted) field.current?.focus();
+    else field.current?.blur();
+  }, [isWanted]);
+  const discard = () => {
+    setText(undefined);
+    onWanted(false);
+  };
   const { isBusy, submit } = useSubmission();
   const send = async () => {
     if (text.trim() === "") return;
     await submit(async () => {
       const isSent = await attempt(() => client.replyToEvent({ id: item.eventId, text, sender: item.recipient }), "Reply sent");
-      if (isSent) onEnd();
+      if (isSent) discard();
       return isSent;
     });
   };
@@ -125,10 +151,11 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
           class="field"
           rows={4}
           value={text}
-          ref={focusOnMount}
+          ref={field}
+          onFocus={() => onWanted(true)}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === "Escape") onEnd();
+            if (event.key === "Escape") onWanted(false);
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
           }}
         />
@@ -137,7 +164,7 @@ function ReplyForm({ item, onEnd }: { item: Item; onEnd: () => void }) {
         <button class="button primary" disabled={isBusy || text.trim() === ""}>
           Send reply
         </button>
-        <button class="button quiet" type="button" onClick={onEnd}>
+        <button class="button quiet" type="button" onClick={discard}>
           Cancel
         </button>
       </div>

@@ -4,7 +4,7 @@ import "./inbox.css";
 import "../decisions/decisions.css";
 
 import { Feed, InboxStore, type EventType, type InboxOptions, type Item, type ItemState } from "@gatepost/client";
-import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { feed } from "../data/feed.js";
@@ -21,7 +21,7 @@ import { plural, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { VirtualList } from "../ui/virtual-list.js";
 import { canReply, describeState, describeType, EVENT_TYPES, ITEM_STATES } from "./describe.js";
-import { ItemDetail } from "./detail.js";
+import { BackButton, focusReply, ItemDetail } from "./detail.js";
 import { PushDialog } from "./push-dialog.js";
 import { ItemRow, ROW_HEIGHT } from "./row.js";
 
@@ -53,7 +53,8 @@ function InboxOf({ name }: { name: string }) {
   const index = openIndex >= 0 ? openIndex : Math.min(cursor, items.length - 1);
   useSubject(name === me.value ? undefined : displayName(name));
   const [isPushing, setPushing] = useState(false);
-  const [isReplying, setReplying] = useState(false);
+  /** The item that a reply is written to. */
+  const [repliedTo, setRepliedTo] = useState<string | undefined>(undefined);
 
   const select = (next: number) => {
     const position = Math.max(0, Math.min(items.length - 1, next));
@@ -64,14 +65,16 @@ function InboxOf({ name }: { name: string }) {
   const open = (item: Item) => navigate(keepQuery(buildPath("inbox", name, item.eventId)), { replace: openId !== undefined });
   const reply = (item: Item) => {
     open(item);
-    if (canReply(item)) setReplying(true);
+    if (canReply(item) && repliedTo === item.eventId) focusReply();
+    else if (canReply(item)) setRepliedTo(item.eventId);
     else showToast(item.type === "decision" ? "Answer the decision itself" : "Nobody waits for a reply to this");
   };
   const close = () => navigate(keepQuery(name === me.value ? "/inbox" : buildPath("inbox", name)));
   const act = async (item: Item | undefined, action: "complete" | "discard" | "replay", done: string) => {
     if (item === undefined) return;
-    const position = items.indexOf(item);
-    const following = items[position + 1] ?? items[position - 1];
+    const before = store.state.items;
+    const position = before.indexOf(item);
+    const following = before[position + 1] ?? before[position - 1];
     const send = async (how: typeof action) => {
       await store[how](item.eventId);
       countAgain();
@@ -83,16 +86,21 @@ function InboxOf({ name }: { name: string }) {
     const undo = action === "discard" ? () => void attempt(() => send("replay")) : undefined;
     if (await attempt(() => pending)) showToast(done, undo ? { undo } : {});
   };
+  // As the store has it: a second key may come before the first one is drawn.
+  const findCurrent = () => {
+    const current = store.state.items;
+    return current.find(({ eventId }) => eventId === openId) ?? current[Math.min(cursor, current.length - 1)];
+  };
   const item = items[index];
   useCommands([
     { id: "next", title: "Next item", group: "Inbox", keys: "j", run: () => select(index + 1), isKeyOnly: true },
     { id: "previous", title: "Previous item", group: "Inbox", keys: "k", run: () => select(index - 1), isKeyOnly: true },
     { id: "open", title: "Open the item", group: "Inbox", keys: "Enter", run: () => item && open(item), isKeyOnly: true },
     { id: "close", title: "Back to the list", group: "Inbox", keys: "Escape", run: close, isKeyOnly: true },
-    ...(isPerson ? [{ id: "done", title: "Mark as done", group: "Inbox", keys: "e", run: () => void act(item, "complete", "Done") }] : []),
+    ...(isPerson ? [{ id: "done", title: "Mark as done", group: "Inbox", keys: "e", run: () => void act(findCurrent(), "complete", "Done") }] : []),
     { id: "reply", title: "Reply", group: "Inbox", keys: "r", run: () => item && reply(item) },
-    { id: "discard", title: "Discard", group: "Inbox", keys: "#", run: () => void act(item, "discard", "Discarded") },
-    { id: "replay", title: "Replay: make it pending again", group: "Inbox", keys: "z", run: () => void act(item, "replay", "Pending again") },
+    { id: "discard", title: "Discard", group: "Inbox", keys: "#", run: () => void act(findCurrent(), "discard", "Discarded") },
+    { id: "replay", title: "Replay: make it pending again", group: "Inbox", keys: "z", run: () => void act(findCurrent(), "replay", "Pending again") },
     { id: "push", title: "Push an event by hand", group: "Inbox", keys: "c", run: () => setPushing(true) },
     ...ITEM_STATES.map((state) => ({ id: `state-${state}`, title: `Show ${describeState(state, isPerson)} items`, group: "Inbox", run: () => changeQuery({ state }) })),
   ]);
@@ -129,8 +137,8 @@ function InboxOf({ name }: { name: string }) {
           name={name}
           listed={items[openIndex]}
           isPerson={isPerson}
-          isReplying={isReplying}
-          onReplying={setReplying}
+          isReplying={repliedTo === openId}
+          onReplying={(isReplying) => setRepliedTo(isReplying ? openId : undefined)}
           onClose={close}
           onAct={(target, action, done) => void act(target, action, done)}
         />
@@ -155,11 +163,20 @@ interface PaneProps {
 
 /** An item of the list, or one that is only in the address. */
 function ItemPane({ id, name, listed, ...others }: PaneProps) {
-  const { value, error } = useLoad((signal) => client.showEvent({ id }, { signal }), [id, listed?.state ?? ""]);
+  const { value, error, reload } = useLoad((signal) => client.showEvent({ id }, { signal }), [id, listed?.state ?? ""]);
   const recipient = value?.recipients.find((other) => other.name === name);
   const item: Item | undefined = listed ?? (value && recipient ? { ...value, ...recipient, recipient: name } : undefined);
   useSubject(item && (item.subject ?? item.content));
-  if (item === undefined) return <section class="inbox-detail">{error ? <Failure error={error} /> : <Skeleton />}</section>;
+  if (item === undefined) {
+    return (
+      <section class="inbox-detail" aria-label="Item">
+        <header class="view-head">
+          <BackButton onClick={others.onClose} />
+        </header>
+        {error ? <Failure error={error} onRetry={reload} /> : value ? <Empty icon="inbox" title="It is not in this inbox" /> : <Skeleton />}
+      </section>
+    );
+  }
   return <ItemDetail item={item} recipients={value?.recipients ?? []} {...others} />;
 }
 
@@ -172,7 +189,14 @@ interface HeadProps {
 }
 
 function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
-  const [isFiltering, setFiltering] = useState(filter.type !== undefined || filter.text !== undefined);
+  const [isFiltering, setFiltering] = useState(filter.type !== undefined || filter.sender !== undefined || filter.text !== undefined);
+  const words = useRef<HTMLInputElement>(null);
+  const search = () => {
+    setFiltering(true);
+    // The field may be about to appear.
+    requestAnimationFrame(() => words.current?.focus());
+  };
+  useCommands([{ id: "search", title: "Search the items", group: "Inbox", keys: "f", run: search }]);
   const { value: account, reload } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, filter.state ?? ""]);
   useEffect(() => {
     if (revision > 0) reload();
@@ -193,7 +217,7 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
             ))}
         </select>
         <span class="grow" />
-        <button class="icon-button" aria-label="Filter" title="Filter" aria-pressed={isFiltering} onClick={() => setFiltering(!isFiltering)}>
+        <button class="icon-button" aria-label="Filter" title="Filter (f)" aria-pressed={isFiltering} onClick={() => (isFiltering ? setFiltering(false) : search())}>
           <Icon name="search" />
         </button>
         <button class="icon-button" aria-label="Push an event" title="Push an event (c)" onClick={onPush}>
@@ -217,7 +241,20 @@ function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
       </nav>
       {isFiltering && (
         <div class="inbox-filters columns gap-2 view-bar">
-          <input class="field" type="search" placeholder="Search subject and text" aria-label="Words" value={filter.text ?? ""} onChange={(event) => changeQuery({ text: event.currentTarget.value })} />
+          <input
+            ref={words}
+            class="field"
+            type="search"
+            placeholder="Search subject and text"
+            aria-label="Words"
+            value={filter.text ?? ""}
+            onChange={(event) => changeQuery({ text: event.currentTarget.value })}
+            onKeyDown={(event) => {
+              if (event.key !== "Escape") return;
+              event.preventDefault(); // the browser would empty it, and the list with it
+              event.currentTarget.blur();
+            }}
+          />
           <select class="field" aria-label="Type" value={filter.type ?? ""} onChange={(event) => changeQuery({ type: event.currentTarget.value })}>
             <option value="">every type</option>
             {EVENT_TYPES.map((type) => (

@@ -1,7 +1,7 @@
 /** Push an event by hand. */
 
 import type { EventType } from "@gatepost/client";
-import { entities } from "../data/live.js";
+import { displayName, entities } from "../data/live.js";
 import { client, me } from "../data/session.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { useSubmission } from "../ui/submission.js";
@@ -18,7 +18,7 @@ export function PushDialog({ to, onClose }: { to: string; onClose: () => void })
     const read = (name: string) => String(data.get(name) ?? "").trim();
     const event = { to: read("to"), type: read("type") as EventType, subject: read("subject") || null, content: read("content"), priority: read("priority"), sender: me.value };
     await submit(async () => {
-      const isPushed = await attempt(() => client.pushEvent(event), `Pushed to ${toLine(event.to, 40)}`);
+      const isPushed = await attempt(() => client.pushEvent(event), `Pushed to ${toLine(displayName(event.to), 60)}`);
       if (isPushed) onClose();
       return isPushed;
     });

@@ -10,7 +10,7 @@ import { client } from "../data/session.js";
 import { buildPath, keepQuery, navigate, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
-import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
 import { VirtualList } from "../ui/virtual-list.js";
 import { stripMarks } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
@@ -56,7 +56,7 @@ export function TopicPage({ id }: { id: string }) {
     { id: "back", title: "Back", group: "Ledger", keys: "Escape", run: () => (openSequence === undefined ? navigate("/ledger") : close()), isKeyOnly: true },
     ...(proof?.faults[0] ? [{ id: "show-fault", title: "Show the first message that is wrong", group: "Ledger", keys: "x", run: () => navigate(linkMessage(id, proof.faults[0]?.sequenceNumber ?? 1)) }] : []),
   ]);
-  if (topic === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (topic === undefined) return <Unloaded title="Topic" back="/ledger" backLabel="All topics" error={error} onRetry={reload} />;
   return (
     <div class={`topic pane ${openSequence === undefined ? "" : "has-detail"}`}>
       <TopicHead topic={topic} proof={proof} onVerify={verify} />

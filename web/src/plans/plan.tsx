@@ -12,7 +12,7 @@ import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
-import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
@@ -50,19 +50,7 @@ export function PlanPage({ id }: { id: string }) {
     { id: "delete-plan", title: "Delete this plan", group: "Plan", keys: "#", run: () => setDialog("delete") },
     { id: "all-plans", title: "Back to all plans", group: "Plan", keys: "Escape", run: () => navigate("/plans"), isKeyOnly: true },
   ]);
-  if (plan === undefined) {
-    return (
-      <>
-        <header class="view-head">
-          <a class="icon-button" href="/plans" aria-label="All plans">
-            <Icon name="back" />
-          </a>
-          <h1>Plan</h1>
-        </header>
-        {error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />}
-      </>
-    );
-  }
+  if (plan === undefined) return <Unloaded title="Plan" back="/plans" backLabel="All plans" error={error} onRetry={reload} />;
   const { name: status, tone } = describeStatus(plan);
   return (
     <>

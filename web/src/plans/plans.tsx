@@ -6,21 +6,19 @@ import type { Plan } from "@gatepost/client";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { displayName, entities, findEntity } from "../data/live.js";
+import { displayName, entities } from "../data/live.js";
 import { useLoad, type Load } from "../data/load.js";
 import { isAdministrator } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
-import { Name } from "../ui/name.js";
-import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Empty, Failure, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
-import { plural, toLine } from "../ui/text.js";
-import { formatExact, formatRelative, now, RelativeTime } from "../ui/time.js";
-import { describePlan, describeStatus } from "./describe.js";
-import { FIRES_INTERVAL, isAboutFires, isAboutPlans, isAboutTriggers, justFired, useFireMarks, useFollow } from "./follow.js";
+import { toLine } from "../ui/text.js";
+import { FIRES_INTERVAL, isAboutFires, isAboutPlans, isAboutTriggers, useFireMarks, useFollow } from "./follow.js";
 import { listNextFires, listPlans, listRecentFires, listTriggers, type RecentFire } from "./load.js";
 import { RecentFires } from "./past-fires.js";
 import { PlanDialog } from "./plan-dialog.js";
+import { PlanRow } from "./plan-row.js";
 import { PlanPage } from "./plan.js";
 import { SPANS, type Span } from "./spans.js";
 import { LANE_HEIGHT, MARKS_HEIGHT, MAX_LANES, TimeLine } from "./time-line.js";
@@ -190,40 +188,6 @@ function RecentSection({ load: { value, error, reload } }: { load: Load<RecentFi
         <RecentFires fires={value} />
       )}
     </section>
-  );
-}
-
-function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean }) {
-  const { name: status, tone } = describeStatus(plan);
-  const isDue = plan.nextRunAt !== null && Date.parse(plan.nextRunAt) <= now.value;
-  const isDisabled = plan.status === "pending" && !plan.active;
-  const classes = ["row is-tall plan-row", isSelected ? "is-selected" : "", isDisabled ? "is-disabled" : "", justFired.value.has(plan.id) ? "is-firing" : ""];
-  return (
-    <a class={classes.join(" ")} href={buildPath("plans", plan.id)}>
-      <div class="stack">
-        <Line text={plan.name} class="plan-name strong" />
-        <Line text={plan.instruction} class="muted" />
-      </div>
-      <span class="plan-who line phone-2-1">
-        <Avatar name={displayName(plan.owner)} kind={findEntity(plan.owner)?.kind ?? "agent"} isSmall />
-        <Name name={plan.owner} />
-      </span>
-      <span class="plan-when stack muted" title={plan.cron === null ? describePlan(plan) : `${describePlan(plan)} (${plan.cron} ${plan.timeZone ?? "UTC"})`}>
-        <Line text={describePlan(plan)} />
-      </span>
-      <span class="stack end">
-        {plan.status === "pending" && plan.active && plan.nextRunAt !== null ? (
-          <time class={`number ${isDue ? "is-due" : ""}`} dateTime={plan.nextRunAt} title={formatExact(plan.nextRunAt)}>
-            {isDue ? "due now" : formatRelative(plan.nextRunAt, now.value)}
-          </time>
-        ) : (
-          <span class={`badge ${tone}`}>{status}</span>
-        )}
-        <span class="number muted xs" title={`It has fired ${plural(plan.fired, "time")}`}>
-          {plan.endedAt === null ? (plan.fired === 0 ? "not fired yet" : `fired ${plan.fired.toLocaleString("en")}×`) : <RelativeTime time={plan.endedAt} />}
-        </span>
-      </span>
-    </a>
   );
 }
 

@@ -1,8 +1,9 @@
-/** The place to write, in spaces and in chats. What is not sent yet stays while something else is looked at. */
+/** The place to write, in spaces and in chats. What is not sent yet stays, also after a reload. */
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
+import { useDraft } from "../data/drafts.js";
 import { useCompletion, type NameOption } from "../ui/completion.js";
 import { Icon } from "../ui/icons.js";
 
@@ -19,17 +20,15 @@ interface ComposerProps {
   children?: ComponentChildren;
 }
 
-const drafts = new Map<string, string>();
 const MAX_HEIGHT = 220;
 /** The draft whose field gets the focus when it appears. */
 let wantedId: string | undefined;
 
 export function Composer({ id, placeholder, names, onSend, onText, children }: ComposerProps) {
-  const [text, setText] = useState(drafts.get(id) ?? "");
+  const [text, setText] = useDraft(id);
   const field = useRef<HTMLTextAreaElement>(null);
   const change = (value: string) => {
     setText(value);
-    drafts.set(id, value);
     onText?.(value);
   };
   const send = () => {

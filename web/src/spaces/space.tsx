@@ -14,7 +14,7 @@ import { useStore } from "../data/store.js";
 import { useSubject } from "../title.js";
 import type { NameOption } from "../ui/completion.js";
 import { Icon } from "../ui/icons.js";
-import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Avatar, Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { Composer, focusComposer } from "./composer.js";
@@ -27,9 +27,9 @@ const PAGE_LENGTH = 100;
 
 export function SpaceView({ id }: { id: string }) {
   const listed = spaces.value?.find((space) => space.id === id);
-  const { value, error } = useLoad((signal) => client.showSpace({ id }, { signal }), [id]);
+  const { value, error, reload } = useLoad((signal) => client.showSpace({ id }, { signal }), [id]);
   useSubject((listed ?? value)?.name);
-  if (listed === undefined && (value === undefined || spaces.value === undefined)) return error === undefined ? <Skeleton /> : <Failure error={error} />;
+  if (listed === undefined && (value === undefined || spaces.value === undefined)) return <Unloaded title="Space" back="/spaces" backLabel="All spaces" error={error} onRetry={reload} />;
   const entry = listed ?? { ...value, members: [], isMember: false, unread: 0 };
   // Another store when the person joins or leaves: the administrator reads what members write.
   return <OpenSpace key={String(entry.isMember)} space={entry as SpaceEntry} />;

@@ -12,6 +12,7 @@ import { spaces, type SpaceEntry } from "../data/spaces.js";
 import { buildPath, navigate, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Avatar, Dots, Empty, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
 import { plural } from "../ui/text.js";
 import { CreateSpaceDialog } from "./create-dialog.js";
 import { SpaceView } from "./space.js";
@@ -35,6 +36,7 @@ function SpaceIndex({ onCreate }: { onCreate: () => void }) {
   const list = spaces.value;
   const own = list?.filter((space) => space.isMember) ?? [];
   const others = list?.filter((space) => !space.isMember) ?? [];
+  const { item: selected } = useRowKeys("Spaces", [...own, ...others], (space) => navigate(buildPath("spaces", space.id)), (space) => space.id);
   return (
     <>
       <header class="view-head">
@@ -62,8 +64,8 @@ function SpaceIndex({ onCreate }: { onCreate: () => void }) {
           </Empty>
         ) : (
           <div class="stack gap-5">
-            {own.length > 0 && <SpaceGroup title="You are in" list={own} />}
-            {others.length > 0 && <SpaceGroup title="Others" list={others} />}
+            {own.length > 0 && <SpaceGroup title="You are in" list={own} selected={selected?.id} />}
+            {others.length > 0 && <SpaceGroup title="Others" list={others} selected={selected?.id} />}
           </div>
         )}
       </div>
@@ -71,14 +73,14 @@ function SpaceIndex({ onCreate }: { onCreate: () => void }) {
   );
 }
 
-function SpaceGroup({ title, list }: { title: string; list: readonly SpaceEntry[] }) {
+function SpaceGroup({ title, list, selected }: { title: string; list: readonly SpaceEntry[]; selected: string | undefined }) {
   return (
     <section class="stack gap-2">
       <h2>{title}</h2>
       <ul class="card row-list">
         {list.map((space) => (
           <li key={space.id}>
-            <a class={`row line space-card ${space.unread > 0 ? "is-unread" : ""}`} href={buildPath("spaces", space.id)}>
+            <a class={`row line space-card ${space.unread > 0 ? "is-unread" : ""} ${space.id === selected ? "is-selected" : ""}`} href={buildPath("spaces", space.id)}>
               <span class="hash" aria-hidden="true">
                 #
               </span>

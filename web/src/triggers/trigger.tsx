@@ -18,7 +18,7 @@ import { CopyButton } from "../ui/copy-button.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
-import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
 import { formatJson, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { RelativeTime } from "../ui/time.js";
@@ -54,19 +54,7 @@ export function TriggerPage({ name }: { name: string }) {
     { id: "delete-trigger", title: "Delete this trigger", group: "Trigger", keys: "#", run: () => setDialog("delete") },
     { id: "back", title: "Back", group: "Trigger", keys: "Escape", run: () => navigate(isTest ? buildPath("triggers", name) : "/triggers"), isKeyOnly: true },
   ]);
-  if (trigger === undefined) {
-    return (
-      <>
-        <header class="view-head">
-          <a class="icon-button" href="/triggers" aria-label="All triggers">
-            <Icon name="back" />
-          </a>
-          <h1>Trigger</h1>
-        </header>
-        {error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />}
-      </>
-    );
-  }
+  if (trigger === undefined) return <Unloaded title="Trigger" back="/triggers" backLabel="All triggers" error={error} onRetry={reload} />;
   const { name: state, tone } = describeState(trigger);
   return (
     <>

@@ -99,6 +99,31 @@ export function Failure({ error, onRetry }: { error: Error; onRetry?: () => void
   );
 }
 
+interface UnloadedProps {
+  /** What was to be shown: "Agent". */
+  title: string;
+  /** The address of the list that it is in. */
+  back: string;
+  backLabel: string;
+  error: Error | undefined;
+  onRetry?: () => void;
+}
+
+/** A view of one thing that is not there yet, or cannot be had; with the way back. */
+export function Unloaded({ title, back, backLabel, error, onRetry }: UnloadedProps) {
+  return (
+    <>
+      <header class="view-head">
+        <a class="icon-button" href={back} aria-label={backLabel}>
+          <Icon name="back" />
+        </a>
+        <h1>{title}</h1>
+      </header>
+      {error === undefined ? <Skeleton /> : <Failure error={error} {...(onRetry && { onRetry })} />}
+    </>
+  );
+}
+
 /** Somebody is at work. */
 export function Dots() {
   return (

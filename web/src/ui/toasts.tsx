@@ -9,21 +9,27 @@ import { Icon } from "./icons.js";
 interface Toast {
   id: number;
   text: string;
+  /** How often it was said. */
+  count: number;
   isError: boolean;
   undo: (() => void) | undefined;
 }
 
 const SHORT = 4000;
 const LONG = 9000;
-const MAX_TOASTS = 4;
+const MAX_TOASTS = 3;
 
 const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
+/** Show a message. News take the place of older news; what failed, and what can be undone, stays until it was read. */
 export function showToast(text: string, options: { isError?: boolean; undo?: () => void } = {}): void {
   const id = ++lastId;
-  const toast = { id, text, isError: options.isError ?? false, undo: options.undo };
-  toasts.value = [...toasts.value, toast].slice(-MAX_TOASTS);
+  const isError = options.isError ?? false;
+  const same = toasts.value.find((other) => isError && other.isError && other.text === text);
+  const toast = { id, text, count: (same?.count ?? 0) + 1, isError, undo: options.undo };
+  const others = toasts.value.filter((other) => other !== same && (other.isError || other.undo !== undefined));
+  toasts.value = [...others, toast].slice(-MAX_TOASTS);
   setTimeout(() => dismiss(id), toast.isError || toast.undo ? LONG : SHORT);
 }
 
@@ -46,6 +52,11 @@ export function Toasts() {
       {toasts.value.map((toast) => (
         <div key={toast.id} class={`toast ${toast.isError ? "is-error" : ""}`}>
           <span class="text grow">{toLine(toast.text, 400)}</span>
+          {toast.count > 1 && (
+            <span class="count" aria-label={`${toast.count} times`}>
+              {toast.count}
+            </span>
+          )}
           {toast.undo && (
             <button
               class="button small"

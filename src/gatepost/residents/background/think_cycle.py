@@ -401,7 +401,7 @@ def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
     """Return the system prompt, with the troubles of the tools in this cycle."""
     if not toolkit.troubles:
         return system
-    return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(
+    return f"{system}\n\nUNAVAILABLE TOOLS\n" + "\n".join(
         f"- {render.escape_unsafe(trouble)}" for trouble in toolkit.troubles
     )
 

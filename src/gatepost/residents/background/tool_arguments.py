@@ -275,7 +275,7 @@ def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
             and not any(_is_valid(choice, value) for choice in alternatives)
         ):
             raise Invalid(
-                f"{_describe_argument(path)} is {quote_value(value)}, which fits none of the ways it may be written"
+                f"{_describe_argument(path)} is {quote_value(value)}, which matches none of the allowed forms"
             )
 
 

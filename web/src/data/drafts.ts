@@ -1,0 +1,46 @@
+/**
+ * Drafts: what was written and not sent yet. The tab keeps them, so that they are there after a reload, and for their
+ * writer alone (`keepTabFor` in `session.ts`).
+ */
+
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+
+const PREFIX = "gatepost:draft:";
+/** Also for a browser that stores nothing, and for a text that is too large for it. */
+const drafts = new Map<string, string>();
+/** Counts when a draft comes or goes, for who shows that there is one. */
+const revision = signal(0);
+
+export function readDraft(id: string): string | undefined {
+  void revision.value;
+  try {
+    return drafts.get(id) ?? sessionStorage.getItem(PREFIX + id) ?? undefined;
+  } catch {
+    return drafts.get(id);
+  }
+}
+
+/** Keep a draft; one that is undefined or empty is forgotten. */
+export function writeDraft(id: string, text: string | undefined): void {
+  const isKnown = readDraft(id) !== undefined;
+  if (text) drafts.set(id, text);
+  else drafts.delete(id);
+  try {
+    sessionStorage.removeItem(PREFIX + id);
+    if (text) sessionStorage.setItem(PREFIX + id, text);
+  } catch {
+    // a private window, or no room
+  }
+  if (isKnown !== Boolean(text)) revision.value += 1;
+}
+
+/** The text of a field, which is kept until it is sent: `undefined` forgets it. Without a draft it is `initial`. */
+export function useDraft(id: string, initial = ""): [string, (text: string | undefined) => void] {
+  const [text, setText] = useState(() => readDraft(id) ?? initial);
+  const change = (value: string | undefined) => {
+    setText(value ?? initial);
+    writeDraft(id, value === initial ? undefined : value);
+  };
+  return [text, change];
+}
