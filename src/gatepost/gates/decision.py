@@ -280,7 +280,8 @@ def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Quest
             f"{'`options`' if question.options else '`freeText`'} cannot be combined with `action`",
             hint="give `allow`, which says what may be answered",
         )
-    kinds = proposed_action.select_kinds(question.allow)
+    names = {AnswerKind.parse(name) for name in question.allow}
+    kinds = [kind for kind in AnswerKind if kind in names or not names]
     return replace(
         question,
         options=tuple(Option(id=kind.value, label=kind.label) for kind in kinds),
@@ -388,12 +389,6 @@ def compute_context_hash(question: Question) -> str:
 def build_event_key(decision: Decision, iteration: int) -> str:
     """Return the dedup key of the events for a round: of its question, and of its answer."""
     return f"decision:{decision.id}:{iteration}"
-
-
-def parse_event_key(key: str) -> str | None:
-    """Return the id of the decision that has events with this key; None if it is another kind of key."""
-    parts = key.split(":")
-    return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
 
 
 def render_question(decision: Decision) -> str:

@@ -73,12 +73,6 @@ def check_args(args: Arguments, max_data_bytes: int) -> None:
     strict.encode_json(args, "args object", min(MAX_ARGS_BYTES, max_data_bytes // 4))
 
 
-def select_kinds(allow: Sequence[str]) -> list[AnswerKind]:
-    """Return the kinds with these names, each once and in their order; all kinds if there is no name."""
-    names = {AnswerKind.parse(name) for name in allow}
-    return [kind for kind in AnswerKind if kind in names or not names]
-
-
 def check_default(default: str, kinds: Sequence[AnswerKind]) -> None:
     """Refuse a default that nobody could complete at the deadline. It is one of the kinds."""
     if AnswerKind(default).is_complete:
