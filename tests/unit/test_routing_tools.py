@@ -62,6 +62,7 @@ class TestRoutes:
         made = ann.use("create_route", name="shop", targets=["bob"], filters={"payload.repository": "shop"}, rank=3)
         assert (made["madeBy"], made["channel"], made["rank"], made["active"]) == ("ann", "*", 3, True)
         changed = ann.use("update_route", route="shop", channel="webhook", targets=["bob", "ann"])
+        assert changed["id"] == made["id"], "an argument's own name is not that of a field of the answer"
         assert (changed["channel"], changed["targets"], changed["rank"]) == ("webhook", ["bob", "ann"], 3)
         assert not ann.use("disable_route", route=made["id"])["active"]
         assert ann.use("update_route", route="shop", active=True)["active"]

@@ -139,8 +139,8 @@ def value(parameter: str, kind: int) -> Any:
     return NUMBERS.get(parameter, 1) if kind in INTS else TEXTS.get(parameter, "x")
 
 
-#: whatever runs statements: rows, and the verbs of small nouns
-MODULES = (*find_modules("rows"), *find_modules("actions"))
+#: whatever runs statements: rows, the verbs of small nouns, and handlers that only report
+MODULES = tuple(module for layer in ("rows", "actions", "handlers") for module in find_modules(layer))
 #: the fields that are read by `Mapper`
 FIELDS = {
     field

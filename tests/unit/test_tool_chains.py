@@ -118,3 +118,11 @@ class TestEachTool:
 def test_no_tool_is_left_out() -> None:
     with_effect = {name for name, tool in load_tools().items() if isinstance(tool, OperationTool) and tool.has_effect}
     assert {tool for tool, _ in CALLS.values()} == with_effect - SILENT
+
+
+def test_a_question_that_is_asked_anew_is_answered_like_a_new_one(ctx: StoreContext) -> None:
+    ann = ToolCaller(ctx, "ann", hops=0)
+    arguments = prepare_revision(ctx)
+    result = ann.use("ask_decision", **arguments)
+    assert (result["decisionId"], result["iteration"]) == (arguments["revises"], 2)
+    assert set(result) == {"success", "decisionId", "gateId", "asked", "status", "iteration"}

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,8 @@ from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
 from gatepost.gates.proposed_action import Action, AnswerKind, Arguments
 from gatepost.inbox.event import Priority, Ref
+from gatepost.operations.fields import describe
+from gatepost.operations.operation import FieldSet
 
 #: rounds of one decision
 MAX_ROUNDS: Final = 3
@@ -217,20 +219,18 @@ class Question(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
 
-class AnswerSpec(Struct, frozen=True, kw_only=True):
+class AnswerSpec(FieldSet, kw_only=True):
     """
     An answer to give: an option, words, or both; words that ask for another round; or a rejection. The answer to an
     action is a kind with what the kind needs, or words alone, which are a response.
     """
 
-    option: str | None = None
-    text: str | None = None
-    #: the edited arguments of an action
-    args: Arguments | None = None
-    again: bool = False
-    reject: bool = False
-    #: of the question that was read; None to answer the present one
-    context_hash: str | None = None
+    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
+    args: Annotated[Arguments | None, describe("all arguments of the action, for the answer `edit`")] = None
+    text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
+    again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
+    reject: Annotated[bool, describe("refuse to decide")] = False
+    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
 
 
 def check_question(question: Question, *, max_data_bytes: int, current_deadline: Instant | None = None) -> Question:

@@ -112,13 +112,11 @@ class GatewayApp:
         with (
             bus.subscribe(self.state.live_streams.on_signal, "streams"),
             bus.subscribe(self.state.authenticator.on_signal, "authenticator"),
+            bus.subscribe(frames.on_signal, "gate frames"),
+            bus.subscribe(presence.on_signal, "chat presence"),
         ):
             async with frames.run(), self._mcp_route.run():
-                with (
-                    bus.subscribe(frames.on_signal, "gate frames"),
-                    bus.subscribe(presence.on_signal, "chat presence"),
-                ):
-                    yield
+                yield
         await self.state.live_streams.close()
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:

@@ -171,13 +171,13 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
         )
     fence, cursor = inboxes.lock_inbox(tx, recipient.number)
     future = tx.now + CLOCK_TOLERANCE
-    inbox = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
-    if terms.kind == "drain" and inbox.run is not None:
-        raise Conflict(f"{recipient.name!r} is thinking: its run {inbox.run!r} has the inbox")
-    if inbox.is_late:
+    row = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
+    if terms.kind == "drain" and row.run is not None:
+        raise Conflict(f"{recipient.name!r} is thinking: its run {row.run!r} has the inbox")
+    if row.is_late:
         for number, _ in inboxes.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
-    broadcasts.take(tx, recipient, cursor, inbox.last_broadcast)
+    broadcasts.take(tx, recipient, cursor, row.last_broadcast)
     return recipient, fence
 
 

@@ -253,7 +253,7 @@ class OperationTool:
     def _encode(self, view: Any, paths: Sequence[str]) -> dict[str, Any]:
         """Return those fields of a view that have a value."""
         inner_names = dict(path.partition(".")[::2] for path in paths)
-        labels = self.tool.renames if self.door is Door.RESIDENT else {}
+        labels = self.tool.answer_names
         document: dict[str, Any] = {}
         for name, wire_name in zip(view.__struct_fields__, view.__struct_encode_fields__, strict=True):
             if name in inner_names and (value := getattr(view, name)) not in _NO_VALUES[self.door]:

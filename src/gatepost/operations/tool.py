@@ -40,7 +40,10 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolChanges(TypedDict, total=False):
-    """What a tool of residents has otherwise; `notes` are added to those of the tool."""
+    """
+    What a tool of residents has otherwise; `notes` are added to those of the tool, and `renames` name fields of the
+    answer, too.
+    """
 
     name: str
     description: str
@@ -79,8 +82,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     fixed: Mapping[str, Any] = {}
     #: values of fields that a model leaves out, where they differ from those of others: a model reads all it gets
     defaults: Mapping[str, Any] = {}
-    #: the names of arguments, where they differ from those of their fields; for residents, of fields of the answer too
+    #: the names of arguments, where they differ from those of their fields
     renames: Mapping[str, str] = {}
+    #: the names of fields of the answer, where they differ
+    answer_names: Mapping[str, str] = {}
     #: arguments that are parts of a field, which is an object: by the field, the argument of each part
     parts: Mapping[str, Mapping[str, str]] = {}
     #: arguments that are written TYPE:ID, and where type and id go: to two fields, or to `ref.type` and `ref.id`
@@ -106,4 +111,5 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         if door is Door.MCP:
             return self
         notes = {**self.notes, **self.for_residents.get("notes", {})}
-        return replace(self, **{**self.for_residents, "notes": notes})
+        names = {**self.answer_names, **self.for_residents.get("renames", {})}
+        return replace(self, **{**self.for_residents, "notes": notes, "answer_names": names})

@@ -253,27 +253,18 @@ SELECT min(check_at) AS check_at FROM gates WHERE ended_at IS NULL AND check_at 
 -- name: record_check
 UPDATE gates SET trouble = :trouble, check_at = :check_at WHERE number = :number
 
--- name: reap (sqlite)
+-- name: old_gates (part)
 -- The gate of a decision stays.
-DELETE FROM gates
-WHERE number IN (
-    SELECT g.number
-    FROM gates g
-    WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
-        AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
-    ORDER BY g.ended_at
-    LIMIT :limit
-)
+SELECT g.number
+FROM gates g
+WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
+    AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
+ORDER BY g.ended_at
+LIMIT :limit
+
+-- name: reap (sqlite)
+DELETE FROM gates WHERE number IN ({old_gates})
 
 -- name: reap (postgres)
--- The gate of a decision stays.
-WITH old AS MATERIALIZED (
-    SELECT g.number
-    FROM gates g
-    WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
-        AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
-    ORDER BY g.ended_at
-    LIMIT :limit
-    FOR UPDATE OF g SKIP LOCKED
-)
+WITH old AS MATERIALIZED ({old_gates} FOR UPDATE OF g SKIP LOCKED)
 DELETE FROM gates USING old WHERE gates.number = old.number

@@ -73,25 +73,17 @@ UPDATE claims SET ended_at = :now, outcome = 'lapsed'
 FROM late WHERE claims.number = late.number AND claims.ended_at IS NULL
 RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = claims.recipient) AS recipient
 
+-- name: old_claims (part)
+SELECT c.number
+FROM claims c
+WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
+    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
+ORDER BY c.ended_at
+LIMIT :limit
+
 -- name: reap (sqlite)
-DELETE FROM claims
-WHERE number IN (
-    SELECT c.number
-    FROM claims c
-    WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
-        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
-    ORDER BY c.ended_at
-    LIMIT :limit
-)
+DELETE FROM claims WHERE number IN ({old_claims})
 
 -- name: reap (postgres)
-WITH old AS MATERIALIZED (
-    SELECT c.number
-    FROM claims c
-    WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
-        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
-    ORDER BY c.ended_at
-    LIMIT :limit
-    FOR UPDATE SKIP LOCKED
-)
+WITH old AS MATERIALIZED ({old_claims} FOR UPDATE SKIP LOCKED)
 DELETE FROM claims USING old WHERE claims.number = old.number

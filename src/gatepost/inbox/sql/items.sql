@@ -324,48 +324,35 @@ UPDATE items SET
 WHERE claim = :claim AND state = 'claimed'
     AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
 
+-- name: late_items (part)
+SELECT recipient, arrival
+FROM items
+WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
+ORDER BY expires_at
+LIMIT :limit
+
 -- name: expire (sqlite)
 UPDATE items SET state = 'expired', ended_at = :now
-WHERE state = 'pending' AND (recipient, arrival) IN (
-    SELECT recipient, arrival
-    FROM items
-    WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
-    ORDER BY expires_at
-    LIMIT :limit
-)
+WHERE state = 'pending' AND (recipient, arrival) IN ({late_items})
 
 -- name: expire (postgres)
-WITH late AS MATERIALIZED (
-    SELECT recipient, arrival
-    FROM items
-    WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
-    ORDER BY expires_at
-    LIMIT :limit
-    FOR UPDATE SKIP LOCKED
-)
+WITH late AS MATERIALIZED ({late_items} FOR UPDATE SKIP LOCKED)
 UPDATE items SET state = 'expired', ended_at = :now
 FROM late WHERE items.recipient = late.recipient AND items.arrival = late.arrival AND items.state = 'pending'
 
+-- name: old_items (part)
+SELECT recipient, arrival
+FROM items
+WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
+ORDER BY ended_at
+LIMIT :limit
+
 -- name: reap (sqlite)
-DELETE FROM items
-WHERE (recipient, arrival) IN (
-    SELECT recipient, arrival
-    FROM items
-    WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
-    ORDER BY ended_at
-    LIMIT :limit
-)
+DELETE FROM items WHERE (recipient, arrival) IN ({old_items})
 RETURNING recipient, arrival, state, ended_at
 
 -- name: reap (postgres)
-WITH old AS MATERIALIZED (
-    SELECT recipient, arrival
-    FROM items
-    WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
-    ORDER BY ended_at
-    LIMIT :limit
-    FOR UPDATE SKIP LOCKED
-)
+WITH old AS MATERIALIZED ({old_items} FOR UPDATE SKIP LOCKED)
 DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
 RETURNING items.recipient, items.arrival, items.state, items.ended_at
 
