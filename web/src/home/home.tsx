@@ -195,7 +195,7 @@ function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
           <a class="row home-row line" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
             <Avatar name={agent.displayName} isSmall />
             <Name name={agent.agent} label={agent.displayName} class="strong" />
-            <span class="muted grow">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
+            <span class="muted grow line-text">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
             <Dots />
             <Elapsed since={agent.since} />
           </a>
