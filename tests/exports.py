@@ -40,7 +40,7 @@ from gatepost.guests import session_actions as sessions
 from gatepost.inbox import (
     account_actions,
     claim_actions as inbox,
-    expiry_and_death_actions as expiry,
+    expiry_and_wake_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
@@ -64,8 +64,8 @@ from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs import ending_actions as run_endings, rows as runs
-from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.deferred_call_actions import answer_call
+from gatepost.residents.runs.run import RunLimit
 from gatepost.spaces import actions as spaces
 from gatepost.stores.row_mapping import get_columns
 from gatepost.testing import Kit

@@ -117,7 +117,7 @@ class TestTrigger:
         emptied = cli.run_ok("trigger", "set", "desk", "--no-allow", "--no-block", "--no-session", "--json").json
         assert (emptied["allow"], emptied["block"], emptied["session"]) == ([], [], None)
         refusal = cli("trigger", "set", "desk", "--allow", "7", "--no-allow")
-        assert refusal.error == "--allow and its removal do not go together"
+        assert refusal.error == "--allow and its removal cannot be combined"
 
     def test_a_secret_is_not_the_name_of_a_variable(self, cli: CommandLine) -> None:
         refusal = cli("trigger", "add", "issues", "--secret", "env:ISSUES_SECRET")
@@ -138,7 +138,7 @@ class TestTrigger:
         for words, error in (
             ([], "nothing to change"),
             (["--scheme", "slack"], "another scheme needs the secret again"),
-            (["--to", "analyst", "--no-target"], "--to and its removal do not go together"),
+            (["--to", "analyst", "--no-target"], "--to and its removal cannot be combined"),
             (["--cron", "@daily"], "a trigger of 'webhook' has no schedule"),
             (["--to", "nobody-here"], "there is no entity 'nobody-here'"),
         ):
@@ -158,7 +158,7 @@ class TestTrigger:
         for words, error in (
             ([], "a cron trigger needs a schedule"),
             (["--every", "5s"], "every 5 seconds is not an interval"),
-            (["--zone", "UTC"], "--zone goes with a time"),
+            (["--zone", "UTC"], "--zone needs a time"),
             (["--every", "1h", "--heartbeat", "noon"], "--heartbeat: 'noon' are not hours of a day"),
         ):
             refusal = cli("trigger", "add", "x", "--provider", "cron", *words)

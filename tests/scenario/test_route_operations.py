@@ -162,7 +162,7 @@ class TestRoutes:
             ("GET", "/api/routes/dead-letters"),
         ):
             status, refusal = await call(gateway, "analyst", method, path)
-            assert (status, refusal["detail"]) == (403, "'analyst' has not the skill to route")
+            assert (status, refusal["detail"]) == (403, "'analyst' lacks the skill 'routing'")
 
 
 class TestDeadLetters:

@@ -323,7 +323,7 @@ class TestRights:
             lambda tx: dead_letters.page(tx, by="cat"),
             lambda tx: intake.replay_dead_letter(tx, id, by="cat"),
         ):
-            with pytest.raises(Refused, match="'cat' has not the skill to route"):
+            with pytest.raises(Refused, match="'cat' lacks the skill 'routing'"):
                 store.run_sync(attempt)
 
     def test_one_with_the_skill_replays(self, skilled: Channel) -> None:

@@ -583,7 +583,7 @@ export interface CreateKey {
   agent?: string | null;
   /** the key can trigger this agent, and nothing else */
   trigger?: string | null;
-  /** the key goes with bearer tokens, and gives no access alone; default: false */
+  /** the key is sent with bearer tokens, and gives no access alone; default: false */
   public?: boolean;
   /** what the key is for, shown in the list */
   name?: string;

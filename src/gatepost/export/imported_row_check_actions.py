@@ -38,7 +38,7 @@ from gatepost.mail import mail_rows as outgoing, work_item as work
 from gatepost.plans import cron
 from gatepost.residents import agent_config_json as agent_config, goals_and_memories
 from gatepost.residents.runs import rows as runs
-from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import RunLimit
 
 Row = Mapping[str, Any]
 Check = Callable[[Any], object]
@@ -165,7 +165,7 @@ _CONFLICTS: Final[Mapping[str, Sequence[tuple[Callable[[Row], object], str]]]] =
     "decisions": [
         (
             lambda row: (row.get("action") is None) != (row.get("args") is None),
-            "an action and its arguments go together",
+            "an action and its arguments must be given together",
         )
     ],
     "topics": [
@@ -189,7 +189,9 @@ _CONFLICTS: Final[Mapping[str, Sequence[tuple[Callable[[Row], object], str]]]] =
         ),
     ],
     # a signature, for one, has no digest
-    "idempotency_keys": [(lambda row: row.get("digest") and not row["body"], "a request has a reply")],
+    "idempotency_keys": [
+        (lambda row: row.get("digest") and not row["body"], "this idempotency key lacks its stored reply")
+    ],
 }
 
 #: what reads several values of a row together

@@ -170,9 +170,10 @@ async def _try_to_write(store: Store) -> None:
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:
     is_balanced = all(account.is_balanced for account in account_actions.list_accounts(tx))
+    oldest = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
     return InboxStatus(
         is_balanced,
-        account_actions.measure_lag(tx) / SECOND,
+        max(0, tx.now - oldest.created_at) / SECOND if oldest else 0.0,
         unrouted=dead_letters.count(tx),
         failing_channels=conversations.count_failing(tx),
     )

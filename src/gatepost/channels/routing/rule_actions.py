@@ -111,7 +111,7 @@ def require_right(tx: Reader, by: str | None) -> Entity:
     entity = directory.find_live(tx, by or directory.ADMINISTRATOR)
     if by is not None and entity.name != directory.ADMINISTRATOR and not triggers.has_routing_skill(tx, entity):
         raise Refused(
-            f"{entity.name!r} has not the skill to route",
+            f"{entity.name!r} lacks the skill {ROUTING!r}",
             hint=f'it needs `"skills": ["{ROUTING}"]` in its configuration',
         )
     return entity
