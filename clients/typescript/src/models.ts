@@ -2843,6 +2843,8 @@ export interface Topic {
   entity: string | null;
   workItem: Ref | null;
   messages: number;
+  /** when its last message came; null if it has none */
+  lastMessageAt: Time | null;
   createdAt: Time;
 }
 
@@ -2931,6 +2933,8 @@ export interface Trigger {
   isFromFile: boolean;
   /** when a schedule fires next */
   nextAt: Time | null;
+  /** why a bot does not work */
+  error: string | null;
   createdAt: Time;
   /** why its provider cannot be used, if it cannot */
   problem?: string;

@@ -33,6 +33,7 @@ export function describeTrigger(trigger: Trigger): string {
 
 export function describeState(trigger: Trigger): { name: string; tone: string } {
   if (trigger.problem !== undefined) return { name: "cannot be used", tone: "danger" };
+  if (trigger.error !== null) return { name: "failing", tone: "danger" };
   return trigger.active ? { name: "open", tone: "accent" } : { name: "closed", tone: "" };
 }
 
