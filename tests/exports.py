@@ -13,7 +13,7 @@ from gatepost.channels import conversation_actions as conversations, outgoing_me
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.provider import Button
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
@@ -40,7 +40,7 @@ from gatepost.guests import session_actions as sessions
 from gatepost.inbox import (
     account_actions,
     claim_actions as inbox,
-    expiry_and_death_actions as expiry,
+    expiry_and_wake_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust
@@ -64,8 +64,8 @@ from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs import ending_actions as run_endings, rows as runs
-from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.deferred_call_actions import answer_call
+from gatepost.residents.runs.run import RunLimit
 from gatepost.spaces import actions as spaces
 from gatepost.stores.row_mapping import get_columns
 from gatepost.testing import Kit
@@ -197,7 +197,7 @@ def _fill_public_ledger(kit: Kit) -> None:
 
 
 def _fill_channels(kit: Kit) -> None:
-    """A bot with a person who writes and is asked, a voice message, a rule, and a message that nobody got."""
+    """A bot with a person who writes and is asked, a voice message, a rule, and an unrouted message."""
     store = kit.store
     token = TriggerConfig(token="env:SHOP_BOT_TOKEN")  # one that is stored is not exported
     bot = store.run_sync(
@@ -233,7 +233,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     pairing = conversations.find_pairing(tx, id)
     assert pairing is not None
     conversations.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
-    dead_letters.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
+    unrouted_messages.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
     route = Route("telegram", session)
     shared_inbox.record(
         tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids

@@ -79,8 +79,8 @@ def test_wrong_codes_are_all_the_same(bot: CommandLine) -> None:
     [
         (("--person", "husam"), "no CODE is given"),
         (("--refuse",), "no CODE is given"),
-        (("K7M2QX4R", "--refuse", "--person", "husam"), "--person does not go with --refuse"),
-        (("K7M2QX4R", "--all"), "--all does not go with CODE"),
+        (("K7M2QX4R", "--refuse", "--person", "husam"), "--person cannot be combined with --refuse"),
+        (("K7M2QX4R", "--all"), "--all cannot be combined with CODE"),
     ],
 )
 def test_what_does_not_go_together_is_refused(bot: CommandLine, words: tuple[str, ...], message: str) -> None:

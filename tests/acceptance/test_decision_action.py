@@ -97,11 +97,11 @@ def test_revise(cli: CommandLine) -> None:
         (("--action", "x\ny"), "'x\\ny' is not the name of an action"),
         (("--action", "x", "--allow", "approve"), "--allow: 'approve' is not a kind of answer to an action"),
         (("--action", "x", "--allow", "accept,"), "--allow: '' is not a kind of answer to an action"),
-        (("--action", "x", "--option", "yes"), "--option does not go with --action"),
-        (("--action", "x", "--text"), "--text does not go with --action"),
+        (("--action", "x", "--option", "yes"), "--option cannot be combined with --action"),
+        (("--action", "x", "--text"), "--text cannot be combined with --action"),
         (("--action", "x", "--default", "edit", "--within", "1h"), "'edit' cannot be the default: "),
-        (("--text", "--args", "{}"), "--args goes with --action"),
-        (("--text", "--allow", "accept"), "--allow goes with --action"),
+        (("--text", "--args", "{}"), "--args needs --action"),
+        (("--text", "--allow", "accept"), "--allow needs --action"),
     ],
 )
 def test_what_cannot_be_asked(cli: CommandLine, words: tuple[str, ...], error: str) -> None:
@@ -113,11 +113,11 @@ def test_what_cannot_be_asked(cli: CommandLine, words: tuple[str, ...], error: s
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
-        (("accept", "--args", "{}"), "--args does not go with the answer 'accept'", "use edit to change them"),
-        (("accept", "--text", "go"), "--text does not go with the answer 'accept'", "leave it out"),
+        (("accept", "--args", "{}"), "--args cannot be combined with the answer 'accept'", "use edit to change them"),
+        (("accept", "--text", "go"), "--text cannot be combined with the answer 'accept'", "leave it out"),
         (("edit",), "the edited arguments are missing", "give --args JSON: all arguments, as a JSON object"),
         (("ignore",), "'ignore' is not an option of this decision", "give OPTION (accept, edit)"),
-        (("--args", "{}"), "--args goes with the answer 'edit' to an action", "give OPTION edit, too"),
+        (("--args", "{}"), "--args needs the answer 'edit' to an action", "give OPTION edit, too"),
     ],
 )
 def test_what_is_no_answer(cli: CommandLine, words: tuple[str, ...], error: str, hint: str) -> None:

@@ -62,7 +62,7 @@ def test_out_of_a_team_and_under_another_name(cli: CommandLine) -> None:
     taken = cli("agent", "set", "quinn", "--alias", "analyst")
     assert (taken.code, taken.error.startswith("the name 'analyst' is taken")) == (1, True)
     assert cli("agent", "set", "quinn", "--no-team", "--team", "web").error == (
-        "--no-team goes without --team and --role"
+        "--no-team cannot be combined with --team or --role"
     )
 
 

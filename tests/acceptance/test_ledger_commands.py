@@ -267,8 +267,8 @@ class TestAccount:
 
     def test_is_named_with_its_key_and_its_owner(self, cli: CommandLine) -> None:
         for words, sentence in (
-            (["quinn", "--account", "0.0.7"], "--account and --key-file go together"),
-            (["quinn", "--key-file", "x.key"], "--account and --key-file go together"),
+            (["quinn", "--account", "0.0.7"], "--account and --key-file must be given together"),
+            (["quinn", "--key-file", "x.key"], "--account and --key-file must be given together"),
             (["--account", "0.0.7", "--key-file", "x.key"], "NAME is missing"),
             (
                 ["quinn", "--account", "x", "--key-file", "x.key"],

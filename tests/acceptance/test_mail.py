@@ -194,7 +194,7 @@ class TestReply:
         event = cli.push("--to", "analyst", "a plain event")
         result = cli("reply", event, "x", "--as", "analyst")
         assert (result.code, "cannot be replied to" in result.error) == (1, True)
-        assert "hint: send mail to whom it concerns instead" in result.err
+        assert "hint: use `gatepost send` to write to somebody" in result.err
         send(cli, "husam", "Sign?", "--as", "analyst")
         mail_event = find_event(cli, "husam")
         assert (cli("reply", mail_event, "", "--as", "husam").code, cli("reply", mail_event).code) == (2, 2)

@@ -107,13 +107,13 @@ WRONG_OPTIONS: Final = [
         "a default counts at the deadline, and there is none",
         "--within 2h",
     ),
-    ((*PLAN, "--at", TIME, "--catch-up", "all", "x"), "--catch-up goes with --cron", "fires once, however late"),
+    ((*PLAN, "--at", TIME, "--catch-up", "all", "x"), "--catch-up needs --cron", "fires once, however late"),
     ((*PLAN, "--after", "1h", "--at", TIME), "give only one of --after, --at, --cron and --on-gate", ""),
     ((*PLAN, "--at", "1h"), "--at: '1h' is not a time", f"give a duration as --after 5h, and here {TIME_HINT}"),
     ((*PLAN, "--at", "2126-02-18 15:07"), "--at: '2126-02-18 15:07' has no time zone", "+01:00"),
     ((*PLAN, "--after", TIME), f"--after: '{TIME}' is not a duration", "give a time as --at TIME"),
     (PLAN, "a plan must say when it is due", "give --after 5h, --at TIME, --cron EXPR or --on-gate GATE"),
-    ((*PLAN, "--at", TIME, "--zone", "UTC"), "--zone goes with --cron", "a time has its own offset"),
+    ((*PLAN, "--at", TIME, "--zone", "UTC"), "--zone needs --cron", "a time has its own offset"),
     ((*PLAN, "--cron", "0 9 * * *", "--zone", "Berln"), "--zone: 'Berln' is not a time zone", "'Europe/Berlin'"),
     ((*PLAN, "--cron", "60 * * * *"), "its minute is wrong", "the minute is 0 to 59; also *, a list (1,15)"),
     ((*PLAN, "--cron", "0 9 * * Mo"), "its day of week is wrong", "SUN to SAT"),
@@ -234,7 +234,7 @@ def test_mail_without_a_sender_has_no_reply(cli: CommandLine) -> None:
     event = cli.push("--to", "husam", "--type", "mail", "Hello")
     result = cli("reply", event, "x", "--as", "husam")
     assert (result.code, result.error) == (1, f"{event!r} cannot be replied to: it has no sender")
-    assert "send mail to whom it concerns instead" in result.err
+    assert "use `gatepost send` to write to somebody" in result.err
     assert "only mail of `gatepost send` and `gatepost reply` is in one" in cli("inbox", "thread", event).err
 
 

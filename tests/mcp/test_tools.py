@@ -75,7 +75,7 @@ class TestRefusals:
                 "priority: 6 is more than 5"
             )
             assert await tools.refuse("send_message", to_agent="designer", payload="x", ref_id="1") == (
-                "'ref_type' is missing (hint: it goes with 'ref_id')"
+                "'ref_type' is missing (hint: it is needed with 'ref_id')"
             )
             assert "did you mean 'designer'?" in await tools.refuse("send_message", to_agent="desiner", payload="x")
             unknown_item = await tools.refuse("post_note", entity_type="task", entity_id="1.2.3", note="x")

@@ -20,7 +20,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Lost
-from gatepost.inbox import account_actions, expiry_and_death_actions as expiry, item_rows as items
+from gatepost.inbox import account_actions, expiry_and_wake_actions as expiry, item_rows as items
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.residents import agent_actions as agents
@@ -33,9 +33,8 @@ from gatepost.residents.runs import (
     journal_actions as run_journal,
     resume_actions as run_resume,
 )
-from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.resume_actions import LeasedRun
-from gatepost.residents.runs.run import RunStatus
+from gatepost.residents.runs.run import RunLimit, RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 

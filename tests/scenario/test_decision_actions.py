@@ -95,7 +95,7 @@ async def test_a_revision_changes_the_arguments(admin: httpx2.AsyncClient) -> No
         ({"allow": ["approve"]}, 422, "approve"),
         ({"allow": "accept"}, 422, "allow"),
         ({"action": {"name": "x", "args": LARGE}}, 413, "over the limit of 65536"),
-        ({"options": [{"id": "yes", "label": "Yes"}]}, 422, "`options` does not go with `action`"),
+        ({"options": [{"id": "yes", "label": "Yes"}]}, 422, "`options` cannot be combined with `action`"),
         ({"default": "edit", "within": "1h"}, 422, "cannot be the default"),
     ],
 )
@@ -178,6 +178,6 @@ async def test_a_resident_answers_about_an_action(kit: Kit) -> None:
     await agent.run_cycles()
     results = [turn for turn in agent.model.requests[-1].turns if isinstance(turn, CallResult)]
     assert [result.ok for result in results] == [False, True]
-    assert "text does not go with the answer 'edit'" in json.loads(results[0].content)["error"]
+    assert "text cannot be combined with the answer 'edit'" in json.loads(results[0].content)["error"]
     [item] = kit.store.read_sync(inbox.page, "ben", type=EventType.DECISION)
     assert (item.event.data["kind"], item.event.data["args"]) == ("edit", {"amount": 90})

@@ -44,10 +44,10 @@ GATE_CHANGES: Final = (
     Change("gates/gate_actions.py", "(GateKind.COMMAND, GateKind.CI) else", "(GateKind.CI, GateKind.FILE) else"),
     Change(
         "gates/condition_check.py",
-        "def build_gh_command",
+        "def interpret_gh",
         "def interpret_file(exists):\n"
         '    return ConditionMet("the file is there") if exists else ConditionPending()\n\n\n'
-        "def build_gh_command",
+        "def interpret_gh",
     ),
     Change(
         "gates/condition_check_background.py",

@@ -1,4 +1,4 @@
-"""Triggers, routing rules and messages that nobody got, over HTTP: what owners, others and services get."""
+"""Triggers, routing rules and unrouted messages, over HTTP: what owners, others and services get."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -162,7 +162,7 @@ class TestRoutes:
             ("GET", "/api/routes/dead-letters"),
         ):
             status, refusal = await call(gateway, "analyst", method, path)
-            assert (status, refusal["detail"]) == (403, "'analyst' has not the skill to route")
+            assert (status, refusal["detail"]) == (403, "'analyst' lacks the skill 'routing'")
 
 
 class TestDeadLetters:

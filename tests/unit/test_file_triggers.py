@@ -144,7 +144,7 @@ class TestTables:
             ('provider = "cron"\ncron = "@daily"\nzone = "Mars/Base"', "is not a time zone"),
             ('provider = "cron"\nevery = "1h"\nheartbeat = "8"', "heartbeat: '8' are not hours"),
             ('provider = "cron"\nevery = "1h"\nheartbeat = "8-8"', "no hour is between 8 and 8"),
-            ('provider = "cron"\nzone = "UTC"', "`zone` goes with a time"),
+            ('provider = "cron"\nzone = "UTC"', "`zone` needs a time"),
             ('provider = "cron"\nevery = "1h"\nto = "No Name"', "to: "),
             ('provider = "cron"\nevery = "1h"\nprompt = 7', "prompt"),
             ('provider = "cron"\nevery = "1h"\npromt = "x"', "promt"),

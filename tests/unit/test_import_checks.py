@@ -179,8 +179,8 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("gates", {"kind": "ci", "awaits": "rm -rf"}, "rm -rf"),
     ("gates", {"kind": "ci", "awaits": None}, "must say what it awaits"),
     ("gates", {"kind": "command", "awaits": None}, "must say what it awaits"),
-    ("decisions", {"action": "send_invoice", "args": None}, "an action and its arguments go together"),
-    ("decisions", {"action": None, "args": "{}"}, "an action and its arguments go together"),
+    ("decisions", {"action": "send_invoice", "args": None}, "an action and its arguments must be given together"),
+    ("decisions", {"action": None, "args": "{}"}, "an action and its arguments must be given together"),
     (
         "decisions",
         {"action": "send_invoice", "args": "{}", "options": '[["yes","Yes",""]]'},
@@ -209,7 +209,7 @@ REFUSED_ROWS: list[tuple[str, dict[str, Any], str]] = [
     ("connections", {"state": "open", "peer": None}, "an open connection needs two ends and a topic"),
     ("connections", {"state": "closing", "topic": None}, "an open connection needs two ends and a topic"),
     ("triggers", {"config": '{"templates":[{}]}'}, "templates[0]: it says nothing of the payload"),
-    ("idempotency_keys", {"body": ""}, "a request has a reply"),
+    ("idempotency_keys", {"body": ""}, "this idempotency key lacks its stored reply"),
     ("triggers", {"config": '{"token":"1:secret"}'}, "a trigger of 'webhook' has no token"),
     (
         "triggers",

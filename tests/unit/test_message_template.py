@@ -285,7 +285,7 @@ def test_a_payload_is_skipped_for_a_reason() -> None:
         ({"forEach": "a"}, "templates[0].message: it is missing, and forEach needs it"),
         ({"message": "x", "priority": "urgent"}, "templates[0].priority: 'urgent' is not a priority"),
         ({"message": "x", "priority": [1]}, "templates[0].priority: a list is not text or a whole number"),
-        ({"message": "x", "skip": True}, "templates[0].message: it does not go with skip"),
+        ({"message": "x", "skip": True}, "templates[0].message: it cannot be combined with skip"),
         ({"message": "x", "skip": "yes"}, "templates[0].skip: 'yes' is not true or false"),
         ({"message": "x", "reason": "y"}, "templates[0].reason: it goes only with skip"),
     ],

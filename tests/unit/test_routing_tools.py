@@ -81,7 +81,7 @@ class TestRoutes:
     def test_are_not_for_an_agent_that_has_lost_the_skill(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ctx.store.run_sync(agents.configure, "ann", {"skills": []})
         for tool in ("list_routes", "list_dead_letters"):
-            with pytest.raises(Refused, match="'ann' has not the skill to route"):
+            with pytest.raises(Refused, match="'ann' lacks the skill 'routing'"):
                 ann.use(tool)
 
 

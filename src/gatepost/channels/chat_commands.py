@@ -73,10 +73,10 @@ def chat(
       git diff | gatepost chat - --to reviewer --wait --for 5m
     """
     if timeout is not None and not wait:
-        raise Invalid("--for goes with --wait")
+        raise Invalid("--for needs --wait")
     is_conversation = not request.content and not request.reset
     if is_conversation and wait:
-        raise Invalid("--wait goes with TEXT", hint="without TEXT, every line is waited for")
+        raise Invalid("--wait needs TEXT", hint="without TEXT, every line is waited for")
     with connect(configuration) as connection:
         if is_conversation:
             _hold_conversation(connection, request, json=json)

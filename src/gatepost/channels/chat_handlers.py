@@ -25,7 +25,7 @@ from gatepost.operations.access import Caller
 def send_chat(tx: Transaction, request: SendChat, caller: Caller) -> ChatView:
     assert request.sender is not None
     if request.reset and request.content:
-        raise Invalid("`content` and `reset` do not go together", hint="send the text after the reset")
+        raise Invalid("`content` and `reset` cannot be combined", hint="send the text after the reset")
     session, received = (reset if request.reset else send)(tx, request, sender=request.sender)
     return ChatView(
         session_id=session,

@@ -101,9 +101,9 @@ def pair(
     if code is None and (person is not None or refuse):
         raise Invalid("no CODE is given", hint="`gatepost channel pair` without options lists the requests")
     if code is not None and all:
-        raise Invalid("--all does not go with CODE", hint="leave one of them out")
+        raise Invalid("--all cannot be combined with CODE", hint="leave one of them out")
     if refuse and person is not None:
-        raise Invalid("--person does not go with --refuse", hint="leave one of them out")
+        raise Invalid("--person cannot be combined with --refuse", hint="leave one of them out")
     with connect() as connection:
         if code is None:
             _list_pairings(connection, None if all else PairingState.REQUESTED, limit, json=json)

@@ -97,7 +97,7 @@ def _build_refusal(event: Event) -> Refused:
     hint = {
         EventType.DECISION: "answer the decision instead",
         EventType.GATE: "resolve the gate instead",
-    }.get(event.type, "send mail to whom it concerns instead")
+    }.get(event.type, "use `gatepost send` to write to somebody")
     reason = "it has no sender" if event.type is EventType.MAIL else f"it is of the type {event.type.value!r}"
     return Refused(f"{event.id!r} cannot be replied to: {reason}", hint=hint)
 
@@ -151,7 +151,7 @@ def find_route(tx: Reader, event: Event) -> tuple[Trigger | None, ChannelSession
     if event.type is not EventType.CHANNEL:
         raise Refused(
             f"{event.id!r} came by {event.route.channel!r}, on which nothing can be sent",
-            hint="send mail to whom it concerns instead",
+            hint="use `gatepost send` to write to somebody",
         )
     is_own_channel = event.route.channel in OWN_CHANNELS  # which has no trigger, whatever the names of triggers are
     trigger = triggers.find(tx, event.source) if not is_own_channel else None

@@ -75,11 +75,6 @@ def check_name(text: str) -> str:
     return text
 
 
-def parse_reference(text: str) -> str:
-    """Return the id or the prefix by which to find a key. The text may be a whole key."""
-    return text if text.startswith("key_") and text.isascii() and text.isprintable() else parse_prefix(text)
-
-
 def parse_prefix(text: str) -> str:
     """Return the prefix of a key. The text is a prefix or a whole key."""
     match = _PREFIX_FORM.match(text)

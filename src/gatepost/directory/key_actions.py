@@ -12,7 +12,7 @@ from gatepost.core.signals import KEYS, Signal
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory, key as key_rules
 from gatepost.directory.entity import EntityKind
-from gatepost.directory.key import Key, KeyKind
+from gatepost.directory.key import Key, KeyKind, parse_prefix
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.stores.row_mapping import Mapper, get_columns
 
@@ -81,7 +81,7 @@ def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
 
 def revoke(tx: Transaction, text: str) -> Key:
     """Revoke the key with this id or prefix for ever, and return it."""
-    id_or_prefix = key_rules.parse_reference(text)
+    id_or_prefix = text if text.startswith("key_") and text.isascii() and text.isprintable() else parse_prefix(text)
     matches = _find_by_id_or_prefix(tx, id_or_prefix)
     if not matches:
         raise NotFound(f"there is no key {id_or_prefix!r}", hint="`gatepost key list` lists them")

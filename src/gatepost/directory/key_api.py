@@ -58,7 +58,7 @@ class CreateKey(Request[NewKeyView]):
 
     agent: Annotated[str | None, describe("the key acts as this entity only")] = None
     trigger: Annotated[str | None, describe("the key can trigger this agent, and nothing else")] = None
-    public: Annotated[bool, describe("the key goes with bearer tokens, and gives no access alone")] = False
+    public: Annotated[bool, describe("the key is sent with bearer tokens, and gives no access alone")] = False
     name: Annotated[str, Meta(max_length=200, description="what the key is for, shown in the list")] = ""
 
 

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,8 @@ from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
 from gatepost.gates.proposed_action import Action, AnswerKind, Arguments
 from gatepost.inbox.event import Priority, Ref
+from gatepost.operations.fields import describe
+from gatepost.operations.operation import FieldSet
 
 #: rounds of one decision
 MAX_ROUNDS: Final = 3
@@ -217,20 +219,18 @@ class Question(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
 
-class AnswerSpec(Struct, frozen=True, kw_only=True):
+class AnswerSpec(FieldSet, kw_only=True):
     """
     An answer to give: an option, words, or both; words that ask for another round; or a rejection. The answer to an
     action is a kind with what the kind needs, or words alone, which are a response.
     """
 
-    option: str | None = None
-    text: str | None = None
-    #: the edited arguments of an action
-    args: Arguments | None = None
-    again: bool = False
-    reject: bool = False
-    #: of the question that was read; None to answer the present one
-    context_hash: str | None = None
+    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
+    args: Annotated[Arguments | None, describe("all arguments of the action, for the answer `edit`")] = None
+    text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
+    again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
+    reject: Annotated[bool, describe("refuse to decide")] = False
+    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
 
 
 def check_question(question: Question, *, max_data_bytes: int, current_deadline: Instant | None = None) -> Question:
@@ -242,7 +242,7 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
     if question.action is not None:
         question = _add_kinds(question, question.action, max_data_bytes)
     elif question.allow:
-        raise Invalid("`allow` goes with `action`", hint="give `action`, or `options` instead")
+        raise Invalid("`allow` needs `action`", hint="give `action`, or `options` instead")
     if not question.options and not question.free_text:
         raise Invalid(
             "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
@@ -277,10 +277,11 @@ def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Quest
     proposed_action.check_action(action, max_data_bytes)
     if question.options or question.free_text:
         raise Invalid(
-            f"{'`options`' if question.options else '`freeText`'} does not go with `action`",
+            f"{'`options`' if question.options else '`freeText`'} cannot be combined with `action`",
             hint="give `allow`, which says what may be answered",
         )
-    kinds = proposed_action.select_kinds(question.allow)
+    names = {AnswerKind.parse(name) for name in question.allow}
+    kinds = [kind for kind in AnswerKind if kind in names or not names]
     return replace(
         question,
         options=tuple(Option(id=kind.value, label=kind.label) for kind in kinds),
@@ -367,7 +368,7 @@ def _check_edited_args(decision: Decision, option: str | None, args: Arguments, 
     if decision.action is None or option is None:
         can_edit = AnswerKind.EDIT in (decision.allow or ())
         hint = "give `option` edit, too" if can_edit else "leave it out"
-        raise Invalid("`args` goes with the answer 'edit' to an action", hint=hint)
+        raise Invalid("`args` needs the answer 'edit' to an action", hint=hint)
     proposed_action.check_args(args, max_data_bytes)
 
 
@@ -388,12 +389,6 @@ def compute_context_hash(question: Question) -> str:
 def build_event_key(decision: Decision, iteration: int) -> str:
     """Return the dedup key of the events for a round: of its question, and of its answer."""
     return f"decision:{decision.id}:{iteration}"
-
-
-def parse_event_key(key: str) -> str | None:
-    """Return the id of the decision that has events with this key; None if it is another kind of key."""
-    parts = key.split(":")
-    return parts[1] if parts[0] == "decision" and len(parts) == 3 else None
 
 
 def render_question(decision: Decision) -> str:

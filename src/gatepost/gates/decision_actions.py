@@ -444,7 +444,8 @@ def _build_unknown_error(id: str) -> NotFound:
 def keep_last_question(tx: Transaction, event: ItemsDiscarded) -> None:
     """Refuse to discard the last question of a decision without a deadline: its asker would wait for ever."""
     question = event.items[0].event
-    id = rules.parse_event_key(question.dedup_key or "")
+    parts = (question.dedup_key or "").split(":")
+    id = parts[1] if parts[0] == "decision" and len(parts) == 3 else None
     decision = decisions.read(tx, id) if id is not None else None
     if decision is None or decision.deadline is not None:
         return

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, UnsetType, field
 
 from gatepost.errors import Conflict, NotFound, TooLarge
-from gatepost.gates.decision import Answer, Decision, DecisionOutcome, DecisionStatus, Option
+from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.gates.gate_api import Deadline, Within
 from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.event_api import RefSpec, RefView
@@ -243,16 +243,10 @@ class ShowDecision(Request[DecisionView]):
         ),
     ),
 )
-class AnswerDecision(Request[DecisionView]):
+class AnswerDecision(Request[DecisionView], AnswerSpec, kw_only=True):
     """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
 
     id: str
-    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
-    args: Annotated[dict[str, Json] | None, describe("all arguments of the action, for the answer `edit`")] = None
-    text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
-    again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
-    reject: Annotated[bool, describe("refuse to decide")] = False
-    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
     by: Actor = None
 
 

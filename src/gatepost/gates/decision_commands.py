@@ -165,12 +165,12 @@ def revise(
 
 def _add_action(request: Q, name: str | None, args: dict[str, Any] | None, allow: tuple[AnswerKind, ...] | None) -> Q:
     if name is None and (args is not None or allow is not None):
-        raise Invalid(f"{'--args' if args is not None else '--allow'} goes with --action")
+        raise Invalid(f"{'--args' if args is not None else '--allow'} needs --action")
     if name is None:
         return request
     if request.options or request.free_text:
         raise Invalid(
-            f"{'--option' if request.options else '--text'} does not go with --action",
+            f"{'--option' if request.options else '--text'} cannot be combined with --action",
             hint="say with --allow what may be answered",
         )
     return msgspec.structs.replace(request, action=api.ActionSpec(name=name, args=args or {}), allow=allow or ())
@@ -178,7 +178,7 @@ def _add_action(request: Q, name: str | None, args: dict[str, Any] | None, allow
 
 def _check_timeout(timeout: Duration | None, *, wait: bool) -> None:
     if timeout is not None and not wait:
-        raise Invalid("--for goes with --wait")
+        raise Invalid("--for needs --wait")
 
 
 def _print_question(

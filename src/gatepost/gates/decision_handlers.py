@@ -6,7 +6,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
 from gatepost.gates import decision_actions as decisions, decision_api as api
-from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
+from gatepost.gates.decision import Decision, Option, Question
 from gatepost.gates.gate_handlers import name_stranger, parse_deadline
 from gatepost.gates.proposed_action import Action
 from gatepost.inbox.event import Priority, Ref
@@ -34,16 +34,8 @@ def show_decision(tx: Reader, request: api.ShowDecision, caller: Caller) -> api.
 
 @api.AnswerDecision.handler
 def answer_decision(tx: Transaction, request: api.AnswerDecision, caller: Caller) -> api.DecisionView:
-    answer = AnswerSpec(
-        option=request.option,
-        text=request.text,
-        args=request.args,
-        again=request.again,
-        reject=request.reject,
-        context_hash=request.context_hash,
-    )
     with name_stranger(tx, caller, request.by, decisions.show, request.id):
-        return view_decision(tx, decisions.answer(tx, request.id, answer, by=request.by))
+        return view_decision(tx, decisions.answer(tx, request.id, request, by=request.by))
 
 
 @api.ReviseDecision.handler

@@ -112,7 +112,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     resolution: Resolution | None
     #: hops of the event that it sends if it ends by itself
     hops: int = 0
-    #: since when the chain has so many hops
+    #: since when the chain has this number of hops
     hops_at: Instant = 0
     number: int = 0
 

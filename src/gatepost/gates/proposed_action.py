@@ -73,12 +73,6 @@ def check_args(args: Arguments, max_data_bytes: int) -> None:
     strict.encode_json(args, "args object", min(MAX_ARGS_BYTES, max_data_bytes // 4))
 
 
-def select_kinds(allow: Sequence[str]) -> list[AnswerKind]:
-    """Return the kinds with these names, each once and in their order; all kinds if there is no name."""
-    names = {AnswerKind.parse(name) for name in allow}
-    return [kind for kind in AnswerKind if kind in names or not names]
-
-
 def check_default(default: str, kinds: Sequence[AnswerKind]) -> None:
     """Refuse a default that nobody could complete at the deadline. It is one of the kinds."""
     if AnswerKind(default).is_complete:
@@ -94,10 +88,10 @@ def check_answer(kind: AnswerKind, kinds: Sequence[str], *, has_args: bool, has_
     """Refuse an answer with too little or too much for its kind. `kinds` are allowed."""
     if has_args and kind is not AnswerKind.EDIT:
         hint = "use edit to change them" if AnswerKind.EDIT in kinds else "leave it out"
-        raise Invalid(f"`args` does not go with the answer {kind.value!r}", hint=hint)
+        raise Invalid(f"`args` cannot be combined with the answer {kind.value!r}", hint=hint)
     if has_text and kind is not AnswerKind.RESPOND:
         hint = "use respond to answer in words" if AnswerKind.RESPOND in kinds else "leave it out"
-        raise Invalid(f"`text` does not go with the answer {kind.value!r}", hint=hint)
+        raise Invalid(f"`text` cannot be combined with the answer {kind.value!r}", hint=hint)
     if kind is AnswerKind.EDIT and not has_args:
         raise Invalid("the edited arguments are missing", hint="give `args`: all arguments, as a JSON object")
     if kind is AnswerKind.RESPOND and not has_text:

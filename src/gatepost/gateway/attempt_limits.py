@@ -26,8 +26,9 @@ from typing import Final
 from gatepost.errors import NotFound, TooManyAttempts, Unauthorized
 from gatepost.gateway.http_exchange import Scope
 
-#: wrong secrets in so many seconds
+#: wrong secrets in an interval
 MAX_FAILURES: Final = 20
+#: seconds
 INTERVAL: Final = 60.0
 #: counts that are kept
 _MAX_COUNTS: Final = 10_000

@@ -104,7 +104,7 @@ class Authenticator:
         if public_key is None and token is None:
             raise Unauthorized("no credential", hint="send x-secret-key, or x-public-key and a bearer token")
         if public_key is None or token is None:
-            raise Unauthorized("a public key and a bearer token go together", hint="send both")
+            raise Unauthorized("a public key and a bearer token must be sent together", hint="send both")
         return await self._find_token_caller(public_key, token)
 
     async def _identify_page(self, cookies: Sequence[str]) -> Caller:

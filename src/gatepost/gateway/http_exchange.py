@@ -23,8 +23,9 @@ from gatepost.operations.problems import MethodNotAllowed
 JSON: Final = "application/json"
 #: counted for a caller that left before the answer
 NO_ANSWER: Final = 499
-#: a caller that was refused may send so many bytes more, and is kept for so many seconds if it does
+#: seconds for which a caller that was refused may go on sending
 _DISCARD_TIME: Final = 1.0
+#: bytes that it may send in that time
 _MAX_DISCARDED: Final = 256 * 1024
 #: of every answer: no page elsewhere may load it as a script, an image or a style
 _SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]

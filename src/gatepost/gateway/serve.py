@@ -30,8 +30,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport_records import TransportStatus
 from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
-from gatepost.directory.key_handlers import generate_secret
-from gatepost.directory.sign_in_handlers import view_link
+from gatepost.directory.key_handlers import generate_secret, view_link
 from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.gateway.authentication import Authenticator, TokenRules
 from gatepost.gateway.browser_checks import is_address
@@ -243,7 +242,12 @@ async def serve(
             for exposure in gateway_files.find_exposures(configuration.home):
                 log.warning(exposure.problem, path=str(exposure.path), fix=exposure.fix)
             if host not in _LOOPBACK:
-                _refuse_without_keys(store, host)
+                all_keys = store.read_sync(keys.page)
+                if not any(key.name != ADMIN_KEY and key.kind != "page" and key.revoked_at is None for key in all_keys):
+                    raise Refused(
+                        f"listening on {host!r} lets others in, and no key was made for them",
+                        hint="make one first with `gatepost key create`, or listen on 127.0.0.1",
+                    )
             own_name = () if is_address(host) else (host.lower(),)
             state = replace(gateway.state, hosts=gateway.state.hosts.union(own_name))
             path = _create_link(store, person)
@@ -277,7 +281,8 @@ async def _serve_on(
     server = _Server(config, state.live_streams)
     store_name = mask_passwords(configuration.settings.store)
     interval = configuration.settings.janitor.interval / SECOND
-    url = _build_url(host, listener)
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
+    url = f"http://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
     async with _open_hook_socket(configuration, state.signal_bus, store_name, url) as socket_path:
         with gateway_files.publish(configuration.home, url, store_name, socket_path) as check_file:
             watch = Duty("gateway file", partial(asyncio.to_thread, check_file), interval=interval)
@@ -358,21 +363,6 @@ def _open_listener(host: str, port: int) -> Iterator[socket.socket]:
 
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _refuse_without_keys(store: Store, host: str) -> None:
-    all_keys = store.read_sync(keys.page)
-    if not any(key.name != ADMIN_KEY and key.kind != "page" and key.revoked_at is None for key in all_keys):
-        raise Refused(
-            f"listening on {host!r} lets others in, and no key was made for them",
-            hint="make one first with `gatepost key create`, or listen on 127.0.0.1",
-        )
-
-
-def _build_url(host: str, listener: socket.socket) -> str:
-    """Return the URL at which this machine reaches the listener."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
-    return f"http://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
 
 
 def _on_transport_change(reminders: Sequence[Callable[[], None]], status: TransportStatus) -> None:

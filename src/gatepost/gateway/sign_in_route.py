@@ -17,9 +17,8 @@ import msgspec
 
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory, sign_in_actions as sign_in
-from gatepost.directory.key_handlers import generate_secret
+from gatepost.directory.key_handlers import generate_secret, view_caller
 from gatepost.directory.sign_in_api import CallerView, SignIn, SignOut
-from gatepost.directory.sign_in_handlers import view_caller
 from gatepost.errors import Conflict, Malformed, Unauthorized
 from gatepost.gateway import browser_checks as browsers
 from gatepost.gateway.authentication import build_page_caller
@@ -60,7 +59,9 @@ async def answer_sign_in(state: GatewayState, _: SignIn, exchange: HttpExchange)
         raise Malformed("the body is not a JSON object with a `token`") from None
     await _check_link(state, exchange, body.token)
     secret = generate_secret("page")
-    browser, cookies = _name_browser(exchange), browsers.find_cookies(exchange)
+    agent = exchange.headers.get("user-agent", "")  # by it a person finds the browser in a list
+    browser = "".join(char for char in agent if char.isascii() and char.isprintable())[:_MAX_BROWSER_NAME]
+    cookies = browsers.find_cookies(exchange)
     try:
         view = await state.store.run(_sign_in, body, secret, browser, cookies)
     except _SignedInAsAnother as error:
@@ -97,9 +98,3 @@ def _sign_in(tx: Transaction, body: _Body, secret: str, browser: str, cookies: S
         raise _SignedInAsAnother(directory.find(tx, current).display, directory.find(tx, linked).display)
     key = sign_in.sign_in(tx, body.token, secret, browser=browser, replaces=cookies)
     return view_caller(tx, build_page_caller(key))
-
-
-def _name_browser(exchange: HttpExchange) -> str:
-    """Return what a browser says that it is, so that a person finds it in a list."""
-    text = exchange.headers.get("user-agent", "")
-    return "".join(char for char in text if char.isascii() and char.isprintable())[:_MAX_BROWSER_NAME]

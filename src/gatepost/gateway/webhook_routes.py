@@ -16,14 +16,13 @@ update again. An inactive trigger, or a bot that is not in webhook mode, answers
 secrets and signatures are limited, right ones never (`gateway/attempt_limits.py`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from gatepost.channels.intake_actions import Received
 from gatepost.channels.telegram.api import ReceiveTelegramUpdate, TelegramUpdateView
 from gatepost.channels.telegram.background.bots import OpenBot
 from gatepost.channels.triggers.api import ReceivedEventView, ReceiveWebhook, WebhookView
@@ -122,7 +121,12 @@ async def receive(
         wakes=_parse_wake(query) is WakeMode.NOW,
         lane=trigger.target or trigger.name,
     )
-    return _build_view(results)
+    events = [
+        ReceivedEventView(event_id=event, duplicate=result.duplicate) for result in results for event in result.events
+    ]
+    if len(events) != 1:
+        return WebhookView(events=events)
+    return WebhookView(event_id=events[0].event_id, duplicate=events[0].duplicate, events=events)
 
 
 def _parse_wake(query: bytes) -> WakeMode:
@@ -131,15 +135,6 @@ def _parse_wake(query: bytes) -> WakeMode:
     if len(modes) > 1:
         raise Invalid("'wake' is given more than once", hint="give it once")
     return parse_field("wake", next(iter(modes), WakeMode.NOW), WakeMode.parse)
-
-
-def _build_view(results: Sequence[Received]) -> WebhookView:
-    events = [
-        ReceivedEventView(event_id=event, duplicate=result.duplicate) for result in results for event in result.events
-    ]
-    if len(events) != 1:
-        return WebhookView(events=events)
-    return WebhookView(event_id=events[0].event_id, duplicate=events[0].duplicate, events=events)
 
 
 @ReceiveTelegramUpdate.raw_handler

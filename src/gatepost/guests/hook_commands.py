@@ -156,7 +156,12 @@ def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
             return None
         _print(stdout, stderr)
         if response.get("claim"):
-            _confirm(connection)
+            connection.settimeout(_CONFIRM_TIMEOUT)
+            try:
+                connection.sendall(b'{"printed": true}\n')
+                connection.recv(1)
+            except OSError:  # then the batch is printed again
+                pass
     finally:
         connection.close()
     return code
@@ -213,16 +218,6 @@ def _receive_line(connection: "_socket.socket") -> bytes:
         received += chunk
         if received.endswith(b"\n") and (line := received.strip()):
             return bytes(line)
-
-
-def _confirm(connection: "_socket.socket") -> None:
-    """Confirm that all was printed, and wait until the gateway has recorded it, for the next hook."""
-    connection.settimeout(_CONFIRM_TIMEOUT)
-    try:
-        connection.sendall(b'{"printed": true}\n')
-        connection.recv(1)
-    except OSError:  # then the batch is printed again
-        pass
 
 
 def _run_chain(home: str, call: _Call, stdin: str) -> int:

@@ -37,7 +37,6 @@ from gatepost.guests.spool_line import SpoolLine
 from gatepost.inbox import (
     batch_selection as batch_rules,
     claim_actions as inbox,
-    claim_rows as inboxes,
     event_rendering as render,
     item_rows as items,
 )
@@ -153,7 +152,7 @@ def _mark_items_delivered(
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
         items.take(tx, recipient.number, pending_arrivals, receipt.number)
-        ended_receipt = inboxes.end_claim(tx, receipt.id, terms.owner, fence, "acked")
+        ended_receipt = items.end_claim(tx, receipt.id, terms.owner, fence, "acked")
         assert ended_receipt is not None
         inbox.deliver(tx, ended_receipt)
 

@@ -6,18 +6,11 @@ states. They are counted from the rows; other counts find rows that should not e
 from typing import Final
 
 from gatepost.core.ports import Reader
-from gatepost.core.times import Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.inbox.account_api import Account
 from gatepost.stores.row_mapping import Mapper, fetch_row
 
 _ACCOUNT: Final = Mapper(Account)
-
-
-def measure_lag(tx: Reader) -> Duration:
-    """Return for how long the oldest pending item of an agent or a service has waited."""
-    row = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
-    return max(0, tx.now - row.created_at) if row else 0
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:

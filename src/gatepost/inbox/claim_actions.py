@@ -4,7 +4,7 @@ Read an inbox: claim a batch, then ack or release it.
 A reader claims a batch, works on it, and acks it. If it releases the batch, or dies, the items go to the next reader.
 Why no item is lost, and no item is given to two readers at once:
 
-- Every claim on an inbox locks the inbox's row (`inboxes.lock_inbox`) first: claims happen one after the other, each
+- Every claim on an inbox locks the inbox's row (`items.lock_inbox`) first: claims happen one after the other, each
   with a higher fence.
 - An item changes hands only by an update that names the state it must be in. Ack, release and lapse all end the
   claim's own row first, and only one of them finds it open.
@@ -39,13 +39,11 @@ from gatepost.inbox import (
     batch_selection as batch_rules,
     broadcast_actions as broadcasts,
     claim as claim_rules,
-    claim_rows as inboxes,
     item_rows as items,
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claim import Batch, Claim, EndedClaim
 from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority, Ref
-from gatepost.inbox.expiry_and_death_actions import fail_items
 from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
 
 #: lapsed claims that one claim releases
@@ -169,13 +167,13 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
             f"{recipient.name!r} is a person: their items wait until they are done",
             hint="use `gatepost inbox done EVENT`",
         )
-    fence, cursor = inboxes.lock_inbox(tx, recipient.number)
+    fence, cursor = items.lock_inbox(tx, recipient.number)
     future = tx.now + CLOCK_TOLERANCE
     row = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
     if terms.kind == "drain" and row.run is not None:
         raise Conflict(f"{recipient.name!r} is thinking: its run {row.run!r} has the inbox")
     if row.is_late:
-        for number, _ in inboxes.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
+        for number, _ in items.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
     broadcasts.take(tx, recipient, cursor, row.last_broadcast)
     return recipient, fence
@@ -212,7 +210,7 @@ def claim_items(
     new_claim = begin_claim(tx, recipient, fence, terms)
     batch = _fill_claim(tx, new_claim, recipient.number, selection, waiting_count)
     if not batch.items:
-        inboxes.end_claim(tx, new_claim.id, terms.owner, fence, "released")
+        items.end_claim(tx, new_claim.id, terms.owner, fence, "released")
         return replace(batch, claim=None)
     return batch
 
@@ -249,11 +247,11 @@ def pull(
     """
     if not 1 <= limit <= 1_000:
         raise Invalid(f"{limit} is not a number of items", hint="use 1 to 1000")
-    open_claim = inboxes.read_claim(tx, id)
+    open_claim = items.read_claim(tx, id)
     if open_claim is None:
         raise _build_claim_error(tx, id)
     recipient = directory.find_live(tx, open_claim.recipient)
-    _, cursor = inboxes.lock_inbox(tx, recipient.number)
+    _, cursor = items.lock_inbox(tx, recipient.number)
     if not tx.execute("inbox/claims/lock", id=id, owner=owner, fence=fence):
         raise _build_claim_error(tx, id)
     broadcasts.take(tx, recipient, cursor)
@@ -297,7 +295,10 @@ def release(
     their failures are counted. A stale owner is refused; with `recipient`, so is a claim on another inbox.
     """
     claim = _end_claim(tx, id, owner, fence, "released", recipient)
-    count = fail_items(tx, claim, failed_events) if failed_events else 0
+    count = 0
+    if events := list(failed_events):  # one that has failed `limits.attempts` times is dead, until it is replayed
+        attempts = tx.limits.attempts
+        count = tx.execute("inbox/items/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
     count += items.release(tx, claim.number)
     tx.after_commit(Signal(Topic("inbox", claim.recipient), "release"))
     return count
@@ -362,17 +363,17 @@ def _end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str, r
     exist.
     """
     _check_holder(id, owner, fence)
-    stored_claim = inboxes.read_claim(tx, id) if recipient is not None else None
+    stored_claim = items.read_claim(tx, id) if recipient is not None else None
     if recipient is not None and (stored_claim is None or stored_claim.recipient != recipient):
         raise NotFound(f"there is no claim {id!r} in the inbox of {recipient!r}")
-    ended_claim = inboxes.end_claim(tx, id, owner, fence, outcome)
+    ended_claim = items.end_claim(tx, id, owner, fence, outcome)
     if ended_claim is None:
         raise _build_claim_error(tx, id)
     return ended_claim
 
 
 def _build_claim_error(tx: Transaction, id: str) -> NotFound | Conflict:
-    stored_claim = inboxes.read_claim(tx, id)
+    stored_claim = items.read_claim(tx, id)
     if stored_claim is None:
         return NotFound(f"there is no claim {id!r}")
     if stored_claim.outcome == "lapsed":

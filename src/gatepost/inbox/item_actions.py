@@ -25,7 +25,6 @@ from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.inbox import (
     broadcast_actions as broadcasts,
     claim_actions as claims,
-    claim_rows as inboxes,
     event_rendering as render,
     item_rows as items,
 )
@@ -56,7 +55,7 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
     person = directory.find_live(tx, name)
     if person.kind is not EntityKind.HUMAN:
         raise Refused(f"{person.name!r} is not a person: it drains its inbox", hint="use `gatepost inbox drain`")
-    fence, _ = inboxes.lock_inbox(tx, person.number)
+    fence, _ = items.lock_inbox(tx, person.number)
     [(_, item)] = _find_items(tx, event, person)
     if (state := _compute_state(item, tx.now)) is not ItemState.PENDING:
         raise Conflict(f"{event!r} is {state} for {person.name!r}, not pending")
@@ -87,7 +86,7 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
         and recipient.is_live
         and not items.list_by_event(tx, ids.check("evt", event), recipient.number)
     ):
-        _, cursor = inboxes.lock_inbox(tx, recipient.number)
+        _, cursor = items.lock_inbox(tx, recipient.number)
         broadcasts.take(tx, recipient, cursor)
     event_items = _find_items(tx, event, recipient)
     tx.react(ItemsDiscarded([item for _, item in event_items]))
@@ -157,7 +156,7 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     in the state that it has in `item`.
     """
     receipt = claims.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
-    inboxes.end_claim(tx, receipt.id, owner, fence, "acked")
+    items.end_claim(tx, receipt.id, owner, fence, "acked")
     if not items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now):
         return False
     tx.react(ItemsRead(receipt.number))

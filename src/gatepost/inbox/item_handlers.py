@@ -1,45 +1,51 @@
-"""Inboxes: list their items, claim them, mark them as seen, and show the account."""
+"""Inboxes: list their items, claim them, mark them as seen, and show the account; and events, with their items."""
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
-from gatepost.inbox import account_actions as accounts, claim_actions as claims, item_actions as items, item_api as api
+from gatepost.directory.entity_actions import ADMINISTRATOR
+from gatepost.inbox import (
+    account_actions as accounts,
+    claim_actions as claims,
+    event_api,
+    item_actions as items,
+    item_api as api,
+)
 from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.event import Priority
-from gatepost.inbox.event_api import ItemPage, ItemView
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 
 
 @api.ListItems.handler
-def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> ItemPage:
+def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.ItemPage:
     arrival, _, recipient = (request.after or "0").partition("-")
     return read_page(
         tx,
-        ItemPage,
+        event_api.ItemPage,
         claims.page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
         **_build_filter(request),
     )
 
 
 @api.ListInbox.handler
-def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> ItemPage:
+def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> event_api.ItemPage:
     return read_page(
         tx,
-        ItemPage,
+        event_api.ItemPage,
         claims.page,
         request.name,
         after=request.after,
         newest_first=request.newest_first,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: item.event.arrival,
         **_build_filter(request),
     )
@@ -52,19 +58,19 @@ def show_account(tx: Reader, request: api.ShowAccount, caller: Caller) -> Accoun
 
 
 @api.PeekInbox.handler
-def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> ItemPage:
+def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> event_api.ItemPage:
     after = (-1, 0)
     if request.after is not None:
         priority, _, arrival = request.after.partition("-")
         after = (parse_cursor_number(priority, request.after), parse_cursor_number(arrival, request.after))
     return read_page(
         tx,
-        ItemPage,
+        event_api.ItemPage,
         claims.peek,
         request.name,
         after=after,
         limit=request.limit,
-        view=ItemView.of,
+        view=event_api.ItemView.of,
         cursor=lambda item: f"{item.event.priority.value}-{item.event.arrival}",
     )
 
@@ -129,3 +135,28 @@ def _build_filter(request: api.ItemsRequest) -> claims.ItemFilter:
         text=request.text or None,
         channel=request.channel or None,
     )
+
+
+@event_api.ShowEvent.handler
+def show_event(tx: Reader, request: event_api.ShowEvent, caller: Caller) -> event_api.EventDetailView:
+    event_items = items.show(tx, request.id)
+    visible_items = [event_api.ItemView.of(item) for item in event_items if caller.entity in (None, item.recipient)]
+    if not visible_items:
+        raise items.build_missing_error(request.id)
+    return event_api.EventDetailView.merge(visible_items)
+
+
+@event_api.ReplayEvent.handler
+def replay_event(tx: Transaction, request: event_api.ReplayEvent, caller: Caller) -> event_api.ItemsView:
+    return event_api.ItemsView.of(items.replay(tx, request.id, request.name, is_new_chain=caller.is_administrator))
+
+
+@event_api.DiscardEvent.handler
+def discard_event(tx: Transaction, request: event_api.DiscardEvent, caller: Caller) -> event_api.ItemsView:
+    return event_api.ItemsView.of(items.discard(tx, request.id, request.name))
+
+
+@event_api.MarkDone.handler
+def mark_done(tx: Transaction, request: event_api.MarkDone, caller: Caller) -> event_api.ItemsView:
+    name = request.name or ADMINISTRATOR
+    return event_api.ItemsView.of([items.mark_done(tx, name, request.id)])

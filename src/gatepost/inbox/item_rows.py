@@ -1,5 +1,6 @@
 """
-Items: one event in one inbox.
+Items, one event in one inbox each, and the claims on them. A claim locks the row of its inbox, which has the fence and
+the broadcast cursor.
 
 A list of items (`list_page`) has two parts: the items that are stored, and the broadcasts that agents have not taken
 yet, each as the item that it will be. Each part is read by a statement of its own in its order, and they are merged
@@ -16,9 +17,10 @@ from gatepost.core.signals import Position
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox.batch_selection import Candidate, StoredState
+from gatepost.inbox.claim import Claim, EndedClaim
 from gatepost.inbox.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
 from gatepost.inbox.event_rows import find_first_arrival
-from gatepost.stores.row_mapping import fetch_number, load_json, zip_columns
+from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, load_json, zip_columns
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
@@ -35,6 +37,7 @@ _STATES: Final = {state.value: state for state in ItemState}
 
 #: the values of `ITEM_COLUMNS`
 NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
+_CLAIM: Final = Mapper(Claim)
 
 
 def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
@@ -338,3 +341,31 @@ def build_item(row: Row, now: Instant | None = None) -> Item:
         if row.claim_kind
         else None,
     )
+
+
+def lock_inbox(tx: Transaction, recipient: int) -> tuple[int, int]:
+    """Lock an inbox and increment its fence; return the fence and the broadcast cursor."""
+    row = fetch_row(tx, "inbox/inboxes/lock", recipient=recipient)
+    return row.fence, row.cursor
+
+
+def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> EndedClaim | None:
+    """End an open claim, and return it; None if it is not theirs or not open."""
+    row = tx.fetch_one("inbox/claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
+    return EndedClaim(row.number, row.recipient, bool(row.has_awaited_mail)) if row else None
+
+
+def read_claim(tx: Reader, id: str) -> Claim | None:
+    return _CLAIM.fetch_one(tx, "inbox/claims/read", id=id)
+
+
+def lapse_claims(tx: Transaction, recipient: int | None, limit: int) -> list[tuple[int, str]]:
+    """End claims past their deadline; return the number and the recipient's name of each."""
+    rows = tx.fetch_all(
+        "inbox/claims/lapse", recipient=recipient, now=tx.now, future=tx.now + CLOCK_TOLERANCE, limit=limit
+    )
+    return [(row.number, row.recipient) for row in rows]
+
+
+def reap_claims(tx: Transaction, before: Instant, limit: int) -> int:
+    return tx.execute("inbox/claims/reap", before=before, limit=limit)

@@ -27,5 +27,5 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 def compute_job_delay(attempts: int) -> Duration:
-    """Return the delay after so many tries: one second, doubled each time, at most a quarter of an hour."""
+    """Return the delay after a number of tries: one second, doubled each time, at most a quarter of an hour."""
     return int(_JOB_BACKOFF.delay(attempts))

@@ -22,7 +22,7 @@ from gatepost.ledger.topic_api import LedgerProfile, SyncResult, SyncState
 from gatepost.mail import ledger_delivery, work_rows as work_items
 from gatepost.mail.ledger_delivery import LOCAL
 from gatepost.mail.work_item import WorkItem, WorkType
-from gatepost.residents import agent_rows as agents
+from gatepost.residents import agent_actions as agents
 
 #: the kind of the jobs that make what is missing; the payload names an entity, a work item, or neither
 SYNC_JOB: Final = "ledger.sync"

@@ -52,7 +52,7 @@ def sync(
       gatepost ledger sync analyst --account 0.0.7654321 --key-file analyst.key
     """
     if (account is None) != (key_file is None):
-        raise Invalid("--account and --key-file go together", hint="the key proves whose account it is")
+        raise Invalid("--account and --key-file must be given together", hint="the key proves whose account it is")
     if account is not None and name is None:
         raise Invalid("NAME is missing", hint="say whose account it is")
     configuration = settings.load()

@@ -123,7 +123,8 @@ class Resources:
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
             peer = await self._host.identify(context)
-            text = _encode(await send_checked(peer, _build_request(params.uri))).decode()
+            kind, parameters = _find_kind(params.uri)
+            text = _encode(await send_checked(peer, kind.build(*parameters))).decode()
         except GatepostError as error:
             raise build_refusal(error, params.uri) from None
         return types.ReadResourceResult(
@@ -158,11 +159,6 @@ def get_topic(uri: str) -> Topic:
 async def send_checked(peer: Peer, request: Request[Any]) -> Any:
     request.operation.access.admit(peer.caller)
     return await peer.send(request)
-
-
-def _build_request(uri: str) -> Request[Any]:
-    kind, parameters = _find_kind(uri)
-    return kind.build(*parameters)
 
 
 def _find_kind(uri: str) -> tuple[ResourceKind, list[str]]:

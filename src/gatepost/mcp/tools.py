@@ -54,7 +54,17 @@ class Tools:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._specs = load_tools()
-        self._wire_tools = [_build_wire_tool(spec) for spec in self._specs.values()]
+        self._wire_tools = [
+            types.Tool(
+                name=spec.name,
+                title=spec.tool.title,
+                description=spec.description,
+                input_schema=spec.input_schema,
+                output_schema=spec.output_schema,
+                annotations=types.ToolAnnotations.model_validate(spec.annotations),
+            )
+            for spec in self._specs.values()
+        ]
 
     async def list(self, _context: Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=self._wire_tools)
@@ -141,17 +151,6 @@ class Tools:
                     return answer
                 with anyio.move_on_after(min(remaining, _RECHECK_INTERVAL)):
                     await changed.wait()
-
-
-def _build_wire_tool(spec: OperationTool) -> types.Tool:
-    return types.Tool(
-        name=spec.name,
-        title=spec.tool.title,
-        description=spec.description,
-        input_schema=spec.input_schema,
-        output_schema=spec.output_schema,
-        annotations=types.ToolAnnotations.model_validate(spec.annotations),
-    )
 
 
 def _build_error(sentence: str) -> types.CallToolResult:

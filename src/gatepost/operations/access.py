@@ -120,7 +120,7 @@ class ActAs(Access):
             elif not value and self.default is not None:
                 changes[name] = self.default
             elif value is None and self.required:
-                raise Invalid(f"{name!r} is missing", hint="the administrator can be anybody, and has to say who it is")
+                raise Invalid(f"{name!r} is missing", hint="the administrator's key must name the entity to act as")
         return replace(request, **changes) if changes else request
 
 

@@ -152,8 +152,8 @@ class RequestPart(_Model, forbid_unknown_fields=True):
     """An object within a request."""
 
 
-class FieldSet(_Model, rename=None):
-    """Fields that are declared once: a record has them, and requests and views are derived from it (`fields.py`)."""
+class FieldSet(_Model):
+    """Fields that are declared once: requests inherit them, or are derived from them (`fields.py`), as views are."""
 
 
 class Repetition(StrEnum):

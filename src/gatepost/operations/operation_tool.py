@@ -201,7 +201,7 @@ class OperationTool:
             given = values.get(name, {})
             for part, argument in parts.items():
                 if given and part not in given:
-                    raise Invalid(f"{argument!r} is missing", hint=f"it goes with {parts[min(given)]!r}")
+                    raise Invalid(f"{argument!r} is missing", hint=f"it is needed with {parts[min(given)]!r}")
                 if given and not isinstance(given[part], str):
                     raise Invalid(f"{argument}: {quote_value(given[part])} is not text")
 

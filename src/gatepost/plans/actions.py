@@ -318,7 +318,7 @@ def _apply_catch_up(plan: Plan, spec: PlanSpec) -> Plan:
     if spec.catch_up is None:
         return plan
     if plan.cron is None:
-        raise Invalid("`catchUp` goes with `cron`", hint="a plan that is due once fires once, however late")
+        raise Invalid("`catchUp` needs `cron`", hint="a plan that is due once fires once, however late")
     return replace(plan, catch_up=spec.catch_up)
 
 

@@ -12,7 +12,7 @@ from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
 from gatepost.core.text import has_visible_text
-from gatepost.core.times import Instant, parse_instant
+from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
@@ -83,15 +83,13 @@ def set_plan(
     if is_given and not has_visible_text(request.instruction or ""):
         raise Invalid("a plan needs an instruction", hint="give it as TEXT; - reads stdin")
     with connect(configuration) as connection:
-        _check_time(request.scheduled_at, connection.read_clock())
+        if request.scheduled_at is not None and connection.read_clock() - parse_instant(request.scheduled_at) > GRACE:
+            raise Invalid(
+                f"--at: {request.scheduled_at!r} is in the past",
+                hint="give a time that is still to come, or --after 5h",
+            )
         plan = connection.send(CreatePlan(owner=owner, **fields) if id is None else ChangePlan(id=id, **fields))
     output.done(msgspec.to_builtins(plan), plan.id, f"{plan.owner} gets it {_describe_schedule(plan)}", json=json)
-
-
-def _check_time(scheduled_at: str | None, now: Instant) -> None:
-    """Refuse a time in the past, which is a slip of the pen: the plan would fire at once."""
-    if scheduled_at is not None and now - parse_instant(scheduled_at) > GRACE:
-        raise Invalid(f"--at: {scheduled_at!r} is in the past", hint="give a time that is still to come, or --after 5h")
 
 
 @plans.list(

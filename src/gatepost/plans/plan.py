@@ -126,7 +126,7 @@ def parse_schedule(
     if len(choices) > 1:
         raise Invalid(f"give only one of {_SCHEDULES} and `onGate`")
     if time_zone is not None and cron is None:
-        raise Invalid("`timeZone` goes with `cron`", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
+        raise Invalid("`timeZone` needs `cron`", hint="a time has its own offset: 2026-02-20T10:00:00+01:00")
     if cron is not None:
         zone = parse_field("timeZone", time_zone, crons.check_zone)
         return parse_field("cron", cron, partial(crons.parse, zone=zone or "UTC"))

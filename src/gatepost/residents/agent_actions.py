@@ -1,12 +1,12 @@
 """
-Make, configure, pause and resume residents.
+Make, configure, pause and resume residents, and keep what their cycles say of them.
 
 An agent becomes a resident when it gets a configuration, and stays one. Every change sends a signal to it, because the
 change may remove what kept it from thinking (a wrong key, a model that failed).
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from gatepost.channels.triggers.trigger import FindSkills
 from gatepost.core.ports import Reader, Transaction
@@ -18,8 +18,11 @@ from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
-from gatepost.residents import agent_config_json as rules, agent_rows as agents
+from gatepost.residents import agent_config_json as rules
 from gatepost.residents.agent_config import AgentConfig, Resident
+from gatepost.stores.row_mapping import Mapper, get_columns
+
+RESIDENT: Final = Mapper(Resident, config=rules.decode)
 
 
 def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: AgentConfig) -> Resident:
@@ -27,7 +30,7 @@ def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: Agent
     agent = (
         directory.register(tx, spec_or_name) if isinstance(spec_or_name, EntitySpec) else _lock_agent(tx, spec_or_name)
     )
-    if not agents.insert(tx, directory.require_agent(agent).number, config):
+    if not _insert(tx, directory.require_agent(agent), config):
         raise Conflict(f"{agent.name!r} is a resident already", hint="change its configuration instead")
     return _signal_and_read(tx, agent, "settle")
 
@@ -38,9 +41,9 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
     guest becomes a resident. A call that changes nothing makes no new version.
     """
     agent = _lock_agent(tx, name)
-    resident = agents.read(tx, agent.number)
+    resident = read(tx, agent.number)
     if resident is None:
-        agents.insert(tx, agent.number, rules.parse_new(changes))
+        _insert(tx, agent, rules.parse_new(changes))
         return _signal_and_read(tx, agent, "settle")
     config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
     if config != resident.config or resident.rest_until is not None:
@@ -62,7 +65,7 @@ def pause(tx: Transaction, name: str) -> Resident:
     agent = _lock_agent(tx, name)
     resident = _require_resident(tx, agent)
     if resident.paused_at is None:
-        agents.pause(tx, agent.number, tx.now)
+        tx.execute("residents/agents/pause", entity=agent.number, at=tx.now)
     return _signal_and_read(tx, agent, "pause")
 
 
@@ -70,13 +73,13 @@ def resume(tx: Transaction, name: str) -> Resident:
     """Let a paused resident think again."""
     agent = _lock_agent(tx, name)
     _require_resident(tx, agent)
-    agents.pause(tx, agent.number, None)
+    tx.execute("residents/agents/pause", entity=agent.number, at=None)
     return _signal_and_read(tx, agent, "resume")
 
 
 def show(tx: Reader, name: str) -> Resident | None:
     """Return an agent as a resident; None if it is a guest."""
-    return agents.read(tx, directory.require_agent(directory.find(tx, name)).number)
+    return read(tx, directory.require_agent(directory.find(tx, name)).number)
 
 
 def measure_rest(tx: Reader, name: str) -> float | None:
@@ -93,7 +96,7 @@ def page(
     """Return agents in order of registration, each with its resident, None for a guest."""
     agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
     numbers = [agent.number for agent in agent_entities]
-    residents = agents.RESIDENT.fetch_all(tx, "residents/agents/read_many", entities=numbers)
+    residents = RESIDENT.fetch_all(tx, "residents/agents/read_many", entities=numbers)
     by_number = {resident.number: resident for resident in residents}
     return [(agent, by_number.get(agent.number)) for agent in agent_entities]
 
@@ -104,8 +107,13 @@ def _lock_agent(tx: Transaction, name: str) -> Entity:
     return directory.require_agent(directory.find_live(tx, name))
 
 
+def _insert(tx: Transaction, agent: Entity, config: AgentConfig) -> bool:
+    """Make an agent a resident; return False if it is one already."""
+    return tx.execute("residents/agents/insert", entity=agent.number, config=rules.encode(config), now=tx.now) == 1
+
+
 def _require_resident(tx: Reader, agent: Entity) -> Resident:
-    resident = agents.read(tx, agent.number)
+    resident = read(tx, agent.number)
     if resident is None:
         raise NotFound(
             f"{agent.name!r} is a guest, not a resident",
@@ -127,5 +135,30 @@ def alert_owner(tx: Transaction, name: str, text: str, *, topic: str, hops: int 
 
 def find_skills(tx: Reader, question: FindSkills) -> Sequence[str]:
     """Return the skills of an agent, none if it is a guest."""
-    resident = agents.read(tx, question.agent.number)
+    resident = read(tx, question.agent.number)
     return resident.config.skills if resident is not None else ()
+
+
+def set_rest(tx: Transaction, resident: Resident) -> None:
+    """Save the failures of the model, the rest time and the limit of the next batch."""
+    tx.execute("residents/agents/set_rest", **get_columns(resident, "number failures rest_until batch_limit"))
+
+
+def end_rests(tx: Transaction) -> None:
+    """End the rest time of every resident now."""
+    tx.execute("residents/agents/end_rests", now=tx.now)
+
+
+def record_cycles(tx: Transaction, resident: Resident) -> None:
+    """Save the number of completed cycles and the size of the mind; reset failures, rest time and batch limit."""
+    tx.execute("residents/agents/record_cycles", **get_columns(resident, "number cycles tokens"))
+
+
+def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:
+    """Return True if a resident has something to think about; with `include_quiet` also items that do not wake it."""
+    limits = {"now": tx.now, "fyi_before": tx.now - tx.limits.fyi_wait}
+    return bool(tx.fetch_one("residents/agents/is_ready", entity=entity, include_quiet=include_quiet, **limits))
+
+
+def read(tx: Reader, entity: int) -> Resident | None:
+    return RESIDENT.fetch_one(tx, "residents/agents/read", entity=entity)

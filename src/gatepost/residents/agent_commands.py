@@ -155,7 +155,7 @@ def set_agent(
     request = replace(request, **_merge_config(request, config))
     if no_team:
         if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
-            raise Invalid("--no-team goes without --team and --role")
+            raise Invalid("--no-team cannot be combined with --team or --role")
         request = replace(request, team=None, role=None)
     if request == api.ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")

@@ -56,7 +56,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def compute_byte_limit(token_limit: int) -> int:
-    """Return the bytes that a message of so many tokens may have."""
+    """Return the bytes that a message of a number of tokens may have."""
     return max(0, 4 * (token_limit - _TOKENS_PER_MESSAGE))
 
 

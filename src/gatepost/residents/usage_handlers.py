@@ -6,9 +6,9 @@ from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, read_page
 from gatepost.residents import usage_actions as usage, usage_api as api
-from gatepost.residents.budget_actions import page_budgets
 from gatepost.residents.runs.api import RunPage, RunView
 from gatepost.residents.runs.run import Run
+from gatepost.residents.usage_actions import page_budgets
 
 
 @api.ShowUsage.handler

@@ -129,7 +129,7 @@ def _check_reference(field: str, text: str) -> None:
 def _build_schedule(table: TriggerTable) -> TriggerSchedule | None:
     if table.cron is None and table.every is None and table.at is None:
         if table.zone is not None:
-            raise Invalid("`zone` goes with a time", hint="give `cron`, `every` or `at` too")
+            raise Invalid("`zone` needs a time", hint="give `cron`, `every` or `at` too")
         return None
     return TriggerSchedule(
         cron=table.cron,

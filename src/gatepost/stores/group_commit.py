@@ -356,10 +356,3 @@ def weigh_call(call: PendingCall) -> tuple[int, int]:
         weigh = getattr(call.verb, "weigh", None)
         return 0, sum(map(weigh, call.args[0])) if weigh is not None else len(call.args[0])
     return 1, 0
-
-
-def unwrap_outcome(outcome: CallOutcome) -> Any:
-    """Return the value, or raise the error."""
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value

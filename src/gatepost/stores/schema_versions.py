@@ -66,7 +66,13 @@ def migrate(database: MigrationTarget) -> tuple[int, int]:
     try:
         database.lock()
         old_version, oldest = database.version()
-        _check_migratable(old_version)
+        first = statements.FIRST_VERSION
+        if 0 < old_version < first:
+            raise Unavailable(
+                f"the store has schema {old_version}, and this Gatepost needs schema {first} or later",
+                hint=f"open it once with a Gatepost that migrates to schema {first}: "
+                "see docs/decisions/0028-one-first-migration.md",
+            )
         for number in range(max(old_version + 1, statements.FIRST_VERSION), newest + 1):
             text = statements.read_migration(database.dialect, number)
             assert text is not None
@@ -78,16 +84,6 @@ def migrate(database: MigrationTarget) -> tuple[int, int]:
         database.rollback()
         raise
     return _check_usable(old_version, oldest, newest) if old_version > newest else (old_version, newest)
-
-
-def _check_migratable(version: int) -> None:
-    first = statements.FIRST_VERSION
-    if 0 < version < first:
-        raise Unavailable(
-            f"the store has schema {version}, and this Gatepost needs schema {first} or later",
-            hint=f"open it once with a Gatepost that migrates to schema {first}: "
-            "see docs/decisions/0028-one-first-migration.md",
-        )
 
 
 def _check_usable(version: int, oldest: int, newest: int) -> tuple[int, int]:

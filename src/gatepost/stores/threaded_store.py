@@ -30,7 +30,6 @@ from gatepost.stores.group_commit import (
     PendingCall,
     StoreConnection,
     StoreTransaction,
-    unwrap_outcome,
     weigh_call,
 )
 
@@ -181,7 +180,9 @@ class ThreadedStore(ABC):
         if writer is None:
             writer = self._local.writer = self._make_writer(self._open_thread_connection(writes=True))
         [outcome] = writer.write([PendingCall(verb, args, kwargs)])
-        value: T = unwrap_outcome(outcome)
+        if outcome.error is not None:
+            raise outcome.error
+        value: T = outcome.value
         return value
 
     def read_sync(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:

@@ -23,7 +23,7 @@ from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError, quote_value
 from gatepost.inbox.event import Event, Item
 
-#: with the longest names an entry of so many signals is still under 8,000 bytes, the limit of PostgreSQL
+#: with the longest names an entry of this many signals is still under 8,000 bytes, the limit of PostgreSQL
 _MAX_SIGNALS_PER_ENTRY: Final = 64
 
 #: fields that a document of an event may leave out

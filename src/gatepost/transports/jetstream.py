@@ -240,7 +240,7 @@ class JetStreamIntakeQueue:
         return connection
 
     async def _pull(self, connection: NatsConnection, count: int, wait: float | None = None) -> list[Msg]:
-        """Return up to `count` messages: those in the stream or, with `wait`, those that come in so many seconds."""
+        """Return up to `count` messages: those in the stream, or those that come in `wait` seconds."""
         assert self._replies is not None
         wait_options = {"no_wait": True} if wait is None else {"expires": int(wait * 1_000_000_000)}
         await connection.client.publish(

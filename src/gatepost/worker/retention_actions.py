@@ -9,8 +9,8 @@ from gatepost.channels import outgoing_message_actions as channel_messages
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, Instant
 from gatepost.gates import gate_rows as gates
-from gatepost.inbox import broadcast_actions, claim_rows, event_rows, item_rows
-from gatepost.inbox.expiry_and_death_actions import BATCH_SIZE
+from gatepost.inbox import broadcast_actions, event_rows, item_rows
+from gatepost.inbox.expiry_and_wake_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
 from gatepost.mail import mail_rows as outgoing
 from gatepost.plans import actions as plans
@@ -38,7 +38,7 @@ def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     counts = [
         reap_table(tx, before, limit)
         for reap_table in (
-            claim_rows.reap_claims,
+            item_rows.reap_claims,
             jobs.reap,
             plans.reap,
             gates.reap,

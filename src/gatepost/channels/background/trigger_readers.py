@@ -53,7 +53,7 @@ class ChannelSource(Protocol):
     async def recover(self, name: str, error: GatepostError, failures: int, pause: float) -> float | None:
         """
         Return the seconds until the next try after an error that is not an outage; None if only people can change it.
-        `pause` is the usual one after so many failures.
+        `pause` is the usual one after that many failures.
         """
 
 

@@ -51,7 +51,7 @@ def shared(
     with connect(configuration) as connection:
         if follow:
             if request.pending:
-                raise Invalid("--pending does not go with --follow", hint="use --kind system_question")
+                raise Invalid("--pending cannot be combined with --follow", hint="use --kind system_question")
             watch = WatchSharedInbox(channel=request.channel, session=request.session, kind=request.kind)
             notice = "watching the shared inbox; Ctrl-C stops it"
             for entry in connection.stream(watch, lambda: output.talk(notice)):

@@ -76,8 +76,8 @@ class TelegramApi(Protocol):
 
     async def get_updates(self, *, offset: int | None, wait: float) -> list[Json]:
         """
-        Return updates, the oldest first; wait so many seconds for the first one. An `offset` confirms all updates
-        before it: Telegram forgets them.
+        Return updates, the oldest first; wait up to `wait` seconds for the first one. An `offset` confirms all
+        updates before it: Telegram forgets them.
         """
 
     async def set_webhook(self, url: str, secret: str) -> None:

@@ -169,7 +169,7 @@ def _generate_secret(scheme: Scheme) -> str:
 
 def _build_schedule(cron: str | None, zone: str | None, every: str | None, at: str | None) -> api.ScheduleSpec | None:
     if zone is not None and cron is None and every is None and at is None:
-        raise Invalid("--zone goes with a time", hint="give --cron, --every or --at too")
+        raise Invalid("--zone needs a time", hint="give --cron, --every or --at too")
     if cron is None and every is None and at is None:
         return None
     return api.ScheduleSpec(cron=cron, zone=zone, every=every, at=at)
@@ -227,7 +227,7 @@ def set_trigger(
     ):
         if is_cleared:
             if name in fields or getattr(request, name) is not UNSET:
-                raise Invalid(f"{label} and its removal do not go together", hint="leave one of them out")
+                raise Invalid(f"{label} and its removal cannot be combined", hint="leave one of them out")
             fields[name] = None
     changed = msgspec.structs.replace(request, **fields)
     if changed == api.ChangeTrigger(name=request.name):
@@ -283,7 +283,7 @@ def show(trigger: api.TriggerView) -> Facts:
     return [
         ("trigger", trigger.name),
         ("state", _get_state(trigger)),
-        ("problem", trigger.problem or None),
+        ("problem", trigger.problem or trigger.error),
         ("provider", trigger.provider),
         ("path", _build_path(trigger)),
         ("scheme", trigger.scheme),
@@ -427,6 +427,8 @@ for _verb in ("route", "dead", "replay"):
 def _get_state(trigger: api.TriggerView) -> str:
     if trigger.active and trigger.problem:
         return "no provider"
+    if trigger.error:
+        return "failing"
     return "open" if trigger.active else "closed"
 
 

@@ -140,7 +140,8 @@ def _check_template(place: str, template: MessageTemplate) -> None:
     if template.skip:
         for name in sorted(given - {"reason"}):
             raise Invalid(
-                f"{place}.{name}: it does not go with skip, which drops the payload", hint="leave one of them out"
+                f"{place}.{name}: it cannot be combined with skip, which drops the payload",
+                hint="leave one of them out",
             )
     elif template.reason:
         raise Invalid(f"{place}.reason: it goes only with skip", hint='add "skip": true')

@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gatepost import paths
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable, quote_value
@@ -112,7 +112,11 @@ def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str
     gates, problems = [], []
     for document in documents:
         try:
-            gates.append(_parse_gate(document))
+            gate = SessionGate(**document)
+            if not all(type(value) is type(example) for value, example in zip(gate, BUILT_IN[0], strict=True)):
+                raise TypeError("a field of it is not what it should be")
+            _validate_gate(gate)
+            gates.append(gate)
         except (TypeError, Invalid):
             problems.append(f"a session gate in {path!r} cannot be read, and is passed over: {quote_value(document)}")
     return tuple(gates), problems
@@ -198,14 +202,6 @@ def _check_work_update(ctx: HookContext) -> str | None:
 
     has_worked = ctx.read_sync(sessions.has_reported_work, ctx.agent, ctx.state.started_at)
     return None if has_worked else "no work event or note in this session"
-
-
-def _parse_gate(document: Any) -> SessionGate:
-    gate = SessionGate(**document)
-    if not all(type(value) is type(example) for value, example in zip(gate, BUILT_IN[0], strict=True)):
-        raise TypeError("a field of it is not what it should be")
-    _validate_gate(gate)
-    return gate
 
 
 def _validate_gate(gate: SessionGate) -> None:

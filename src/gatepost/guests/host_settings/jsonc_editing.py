@@ -81,7 +81,8 @@ def append(text: str, container: SyntaxNode, *members: tuple[str | None, Any]) -
     newline = "\r\n" if "\r\n" in text else "\n"
     last = container.parts[-1] if container.parts else None
     is_inline = last is not None and "\n" not in text[container.start : container.end]
-    indent = _detect_indent(text)
+    match = re.search(r'\n([ \t]*)["{\[]', text)
+    indent = match[1] if match else "  "
     margin = _get_margin(text, container, indent)
     pieces = []
     for key, value in members:
@@ -263,12 +264,6 @@ def _find_previous_end(container: SyntaxNode, index: int) -> int:
 def _match_comments(text: str, start: int, end: int) -> list[re.Match[str]]:
     """Return the comments between two offsets that have only white space and comments between them."""
     return list(_COMMENT.finditer(text, start, end))
-
-
-def _detect_indent(text: str) -> str:
-    """Return the indentation of the file, taken from its first indented line."""
-    match = re.search(r'\n([ \t]*)["{\[]', text)
-    return match[1] if match else "  "
 
 
 def _get_margin(text: str, container: SyntaxNode, indent: str) -> str:

@@ -320,7 +320,13 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     push_alerts(tx, alerts)
     for draft in drafts:
         if draft.event.priority <= tx.limits.channel_notify:
-            _notify_persons(tx, draft)
+            persons = [
+                recipient.number
+                for recipient in draft.recipients
+                if recipient.kind is EntityKind.HUMAN and recipient.number in draft.new_recipients
+            ]
+            if persons:
+                tx.react(Pushed(draft.event, persons))
 
 
 def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
@@ -386,17 +392,6 @@ def _build_item_row(draft: EventDraft, recipient: int) -> items.NewItem:
         event.wakes,
         draft.size,
     )
-
-
-def _notify_persons(tx: Transaction, draft: EventDraft) -> None:
-    """Tell of an urgent event, if there are persons among its new recipients."""
-    persons = [
-        recipient.number
-        for recipient in draft.recipients
-        if recipient.kind is EntityKind.HUMAN and recipient.number in draft.new_recipients
-    ]
-    if persons:
-        tx.react(Pushed(draft.event, persons))
 
 
 def _build_chain_alert(tx: Transaction, event: Event, to: str, recipient: str) -> Push:

@@ -77,7 +77,11 @@ def push(
     )
     with connect(configuration) as connection:
         if bead is not None:
-            _check_alias(connection, bead)
+            entity = _find_entity(connection, bead)
+            if entity is None or entity.name == bead:
+                raise UnknownAddress(
+                    f"no entity has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one"
+                )
         if session is not None:
             from gatepost.residents.agent_api import ShowSession  # a push without a session does without
 
@@ -89,12 +93,6 @@ def push(
         output.document(msgspec.to_builtins(result))
     else:
         _print_result(result)
-
-
-def _check_alias(connection: CommandConnection, bead: str) -> None:
-    entity = _find_entity(connection, bead)
-    if entity is None or entity.name == bead:
-        raise UnknownAddress(f"no entity has the alias {bead!r}", hint="`gatepost agent add NAME --alias ID` gives one")
 
 
 def _find_current_sender(connection: CommandConnection, to: str) -> str | None:

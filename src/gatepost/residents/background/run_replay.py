@@ -17,7 +17,7 @@ from gatepost.core.ports import Reader, Store
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Unavailable
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
-from gatepost.residents.agent_config import AgentConfig, ModelChoice, Resident
+from gatepost.residents.agent_config import ModelChoice, Resident
 from gatepost.residents.background.toolkit import build_built_in_tools, build_failure
 from gatepost.residents.mind_compaction import render_summaries, trim_turns
 from gatepost.residents.model_failures import ModelFailed
@@ -65,10 +65,15 @@ async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
     recorded_results = _RecordedResults(past_run.steps)
     turns: list[Turn] = list(next(prompt_groups, ()))
     for _ in range(past_run.resident.config.loop.max_steps):
+        config = past_run.resident.config
+        built_in = build_built_in_tools(frozenset(config.skills)).values()
         request = ChatRequest(
             system=past_run.system,
             turns=trim_turns([*past_turns, *turns], past_run.resident.config.mind.max_tokens),
-            tools=_list_tool_specs(past_run.resident.config),
+            tools=[
+                *(tool.spec for tool in built_in),
+                *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools),
+            ],
             temperature=past_run.resident.config.model.temperature,
             max_tokens=past_run.resident.config.model.max_tokens,
         )
@@ -142,14 +147,6 @@ class _RecordedResults:
                 del self._remaining[index]
                 return CallResult(call.id, call.tool, result.content, ok=result.ok)
         return build_failure(call, "nothing is done in a replay, and this was not done then")
-
-
-def _list_tool_specs(config: AgentConfig) -> list[ToolSpec]:
-    built_in = build_built_in_tools(frozenset(config.skills)).values()
-    return [
-        *(tool.spec for tool in built_in),
-        *(ToolSpec(tool.name, tool.description, tool.schema) for tool in config.tools),
-    ]
 
 
 def _extract_replies(turns: Sequence[Turn]) -> list[Any]:

@@ -45,7 +45,6 @@ from gatepost.residents.background.toolkit import (
     build_failure,
     parse_success,
 )
-from gatepost.residents.budget_actions import ExhaustedBudget, find_exhausted_budget
 from gatepost.residents.mind_compaction import estimate_usage, render_summaries, take_recent_turns, trim_turns, weigh
 from gatepost.residents.model_failures import ModelFailed, Trouble, choose_model
 from gatepost.residents.model_port import (
@@ -65,9 +64,10 @@ from gatepost.residents.runs import (
     ending_actions as endings,
     journal_actions as journal,
 )
-from gatepost.residents.runs.cycle_limits import RunLimit, describe_limit, drop_extra_calls, find_limit
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.residents.runs.resume_actions import LeasedRun
+from gatepost.residents.runs.run import RunLimit, describe_limit, drop_extra_calls, find_limit
+from gatepost.residents.usage_actions import ExhaustedBudget, find_exhausted_budget
 from gatepost.spaces import actions as spaces
 
 log = structlog.get_logger("gatepost.cycle")
@@ -228,7 +228,12 @@ class Cycle:
             if prompt is not None:
                 self._turns.append(prompt)
             waiting_items = [item for item in waiting_items if item.event.priority is not Priority.CRITICAL]
-        return _build_preview(waiting_items)
+        if not waiting_items:
+            return None
+        count = "1 new event" if len(waiting_items) == 1 else f"{len(waiting_items)} new events"
+        lines = [render.preview(item.event) for item in waiting_items[:_PREVIEW_ITEMS]]
+        footer = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
+        return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, footer]))
 
     def _select_turns(self) -> list[Turn]:
         return trim_turns([*self._summary_turns, *self._past_turns, *self._turns], self._max_tokens)
@@ -396,7 +401,7 @@ def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
     """Return the system prompt, with the troubles of the tools in this cycle."""
     if not toolkit.troubles:
         return system
-    return f"{system}\n\nNOT TO BE HAD NOW\n" + "\n".join(
+    return f"{system}\n\nUNAVAILABLE TOOLS\n" + "\n".join(
         f"- {render.escape_unsafe(trouble)}" for trouble in toolkit.troubles
     )
 
@@ -414,13 +419,3 @@ def _find_active_space(turns: Sequence[Turn]) -> str | None:
             space = parse_success(turn).get("spaceId")
             active_space = space if isinstance(space, str) else active_space
     return active_space
-
-
-def _build_preview(items: Sequence[Item]) -> Prompt | None:
-    """Return a prompt that previews the items which came during the cycle; None if there are none."""
-    if not items:
-        return None
-    count = "1 new event" if len(items) == 1 else f"{len(items)} new events"
-    lines = [render.preview(item.event) for item in items[:_PREVIEW_ITEMS]]
-    footer = "(They will come to you in your next cycle. If one cannot wait, take it now with peek_inbox.)"
-    return Prompt("\n".join([f"[INBOX PREVIEW: {count} waiting]", *lines, footer]))

@@ -247,22 +247,18 @@ def check_value(schema: Json, value: Json, path: str = "") -> None:
     """Raise Invalid with one sentence about the first part that does not conform."""
     if not isinstance(schema, dict):
         return
-    _check_type(schema, value, path)
-    _check_choices(schema, value, path)
-    if isinstance(value, dict):
-        _check_members(schema, value, path)
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            check_value(schema.get("items"), item, f"{path}[{index}]")
-
-
-def _check_type(schema: Mapping[str, Json], value: Json, path: str) -> None:
     schema_type = schema.get("type")
     kinds = [
         kind for kind in (schema_type if isinstance(schema_type, list) else [schema_type]) if isinstance(kind, str)
     ]
     if kinds and not any(_TYPES.get(kind, lambda _: True)(value) for kind in kinds):
         raise Invalid(f"{_describe_argument(path)} is {quote_value(value)}, not of the type {' or '.join(kinds)}")
+    _check_choices(schema, value, path)
+    if isinstance(value, dict):
+        _check_members(schema, value, path)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            check_value(schema.get("items"), item, f"{path}[{index}]")
 
 
 def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
@@ -279,7 +275,7 @@ def _check_choices(schema: Mapping[str, Json], value: Json, path: str) -> None:
             and not any(_is_valid(choice, value) for choice in alternatives)
         ):
             raise Invalid(
-                f"{_describe_argument(path)} is {quote_value(value)}, which fits none of the ways it may be written"
+                f"{_describe_argument(path)} is {quote_value(value)}, which matches none of the allowed forms"
             )
 
 

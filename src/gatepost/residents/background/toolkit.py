@@ -337,7 +337,7 @@ async def run_tool_job(
     async with open_toolkit(resident) as toolkit:
         tool = toolkit.find(payload["tool"])
         if not isinstance(tool, OutsideTool):
-            raise Conflict(f"{tool.name!r} is not done here any more")
+            raise Conflict(f"the tool {tool.name!r} is no longer available")
         result = await tool.run(payload["call"], ToolCall(payload["call"], tool.name, ""), payload["arguments"])
     with suppress(Conflict):  # it took so long that another process has answered, or the call is closed
         try:

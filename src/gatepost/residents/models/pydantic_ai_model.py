@@ -82,10 +82,15 @@ class PydanticModel:
     async def respond(self, request: ChatRequest) -> AsyncGenerator[ModelOutput]:
         ids: dict[int, str] = {}
         try:
+            settings = ModelSettings(request_timeout=ANSWER_TIMEOUT)
+            if request.temperature is not None:
+                settings["temperature"] = request.temperature
+            if request.max_tokens is not None:
+                settings["max_tokens"] = request.max_tokens
             async with model_request_stream(
                 self._model,
                 messages.build_messages(request, can_mark_failures=self._can_mark_failures),
-                model_settings=_build_settings(request),
+                model_settings=settings,
                 model_request_parameters=ModelRequestParameters(
                     function_tools=[messages.build_tool_definition(spec) for spec in request.tools]
                 ),
@@ -124,15 +129,6 @@ class PydanticModel:
             raise ModelFailed(Trouble.OVERLOAD, f"{self.name} broke off its answer")
         missing_count = sum(isinstance(part, ToolCallPart) for part in response.parts) - len(ids)
         return messages.parse_reply(response, model=self.name, ids=[*ids, *(_new_id() for _ in range(missing_count))])
-
-
-def _build_settings(request: ChatRequest) -> ModelSettings:
-    settings = ModelSettings(request_timeout=ANSWER_TIMEOUT)
-    if request.temperature is not None:
-        settings["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        settings["max_tokens"] = request.max_tokens
-    return settings
 
 
 def _build_call_delta(call: str, part: ToolCallPart) -> CallDelta:

@@ -12,7 +12,7 @@ from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import claim_actions as inbox
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import name_agent_lease
-from gatepost.residents import agent_rows as agents, mind_compaction as rules
+from gatepost.residents import agent_actions as agents, mind_compaction as rules
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.model_port import Turn
 from gatepost.residents.runs import rows as runs

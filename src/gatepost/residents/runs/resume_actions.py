@@ -17,16 +17,16 @@ from gatepost.core.times import SECOND, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.directory.entity_rows import ENTITY
-from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_and_death_actions as expiry
+from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_and_wake_actions as expiry
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import name_agent_lease
-from gatepost.residents import agent_rows as agents, mind_compaction as rules
+from gatepost.residents import agent_actions as agents, mind_compaction as rules
 from gatepost.residents.agent_config import Resident
-from gatepost.residents.budget_actions import find_exhausted_budget, start_budget_rest
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.journal_actions import RunLease, build_inbox_prompt, count_max_hops
 from gatepost.residents.runs.run import Run, Step
 from gatepost.residents.system_prompt_actions import CycleContext, read_cycle_context
+from gatepost.residents.usage_actions import find_exhausted_budget, start_budget_rest
 
 #: how long a lease lasts if its holder commits nothing
 LEASE_LENGTH: Final = 30 * SECOND

@@ -22,7 +22,7 @@ _MAX_EVENTS: Final = 10
 #: bytes of a result beside its events
 _RESULT_OVERHEAD: Final = 64
 
-_Limit = Annotated[int, f"how many messages at most; {_MAX_MESSAGES} is the most there is"]
+_Limit = Annotated[int, f"number of messages, at most {_MAX_MESSAGES}"]
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -95,7 +95,7 @@ def _build_messages(history: list[MessageRow]) -> list[Json]:
 
 def peek_inbox(
     ctx: ToolContext,
-    count: Annotated[int, f"how many events at most; {_MAX_EVENTS} is the most there is"] = 1,
+    count: Annotated[int, f"number of events, at most {_MAX_EVENTS}"] = 1,
     filter: Annotated[EventType | None, "only events of this type"] = None,
 ) -> Json:
     """
