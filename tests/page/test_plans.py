@@ -1,4 +1,4 @@
-"""Plans and triggers: a plan fires before one's eyes, payloads are tried, and messages that nobody got are replayed."""
+"""Plans and triggers: a plan fires before one's eyes, payloads are tried, and unrouted messages are replayed."""
 
 import sqlite3
 from contextlib import closing
