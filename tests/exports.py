@@ -126,7 +126,8 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     store.run_sync(decisions.answer, answered.id, AnswerSpec(option="ship", text="go"), by="husam")
     about_action = Question(question="Send it?", action=Action(name="send_invoice", args={"to": ["\u2028", None]}))
     edited = store.run_sync(decisions.ask, about_action, by="ana")
-    store.run_sync(decisions.answer, edited.id, AnswerSpec(option="edit", args={"to": "ben"}), by="husam")
+    edit = AnswerSpec(option="edit", args={"to": "ben"}, context_hash=edited.context_hash)
+    store.run_sync(decisions.answer, edited.id, edit, by="husam")
     _fill_channels(kit)
     trigger = TriggerSpec(
         name="issues", scheme=Scheme.GITHUB, secret=SECRET, target="ana", prompt="look", owner="husam"

@@ -48,7 +48,7 @@ def test_ask_list_show_answer(cli: CommandLine) -> None:
     assert (item["type"], item["data"]["contextHash"]) == ("decision", document["contextHash"])
     assert item["dedupKey"] == f"decision:{decision}:1"
 
-    hash_args = ("--context-hash", document["contextHash"])
+    hash_args = ("--hash", document["contextHash"])
     answer_result = cli.run_ok(
         "decision", "answer", decision, "ship", "--text", "go\u2028on", "--as", "husam", *hash_args
     )

@@ -4,6 +4,9 @@ import pytest
 
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
+from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import Question
+from gatepost.gates.proposed_action import Action
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.operations.operation_tool import load_tools
@@ -40,9 +43,19 @@ async def test_the_text_of_a_decision_says_what_is_to_be_run(office: Office) -> 
     async with office.open_client("http") as client, office.open_client("http", name="designer") as designer_client:
         action = {"name": "send", "args": {"amount": 100}}
         asked = await client.call_tool("ask_decision", {"question": "Send it?", "action": action, "of": "designer"})
-        assert 'action send {"amount":100}; options accept "run it as it is"' in get_text(asked)
         assert asked.structured_content is not None
+        hash = asked.structured_content["contextHash"]
+        assert f'action send {{"amount":100}}; hash {hash}; options accept "run it as it is"' in get_text(asked)
         edit = {"decision": asked.structured_content["id"], "option": "edit", "args": {"amount": 90}}
+        refusal = await ToolCaller(designer_client).refuse("answer_decision", **edit)
+        assert refusal.startswith("an answer to an action needs context_hash, the hash of the question that was read")
+        revision = Question(question="Send it?", action=Action(name="send", args={"amount": 9_000}))
+        office.store.run_sync(decisions.revise, edit["decision"], revision, by="analyst")
+        refusal = await ToolCaller(designer_client).refuse("answer_decision", **edit, context_hash=hash)
+        assert "has changed since that was read" in refusal
+        [asked_again] = (await ToolCaller(designer_client).call("list_decisions", pending=True))["items"]
+        assert asked_again["action"]["args"] == {"amount": 9_000}
+        edit["context_hash"] = asked_again["contextHash"]
         answered = await designer_client.call_tool("answer_decision", edit)
         assert get_text(answered).endswith('answered by designer: edit {"amount":90}')
 

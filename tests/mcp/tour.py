@@ -43,7 +43,8 @@ async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCal
         "ask_decision", question="Send it?", action='{"name": "send", "args": {"amount": 100}}', of="designer"
     )
     assert about_action["action"] == {"name": "send", "args": {"amount": 100}}
-    edited = await designer.call("answer_decision", decision=about_action["id"], option="edit", args='{"amount": 90}')
+    edit = {"decision": about_action["id"], "option": "edit", "args": '{"amount": 90}'}
+    edited = await designer.call("answer_decision", **edit, context_hash=about_action["contextHash"])
     assert edited["answer"]["args"] == {"amount": 90}
 
     gate = await analyst.call("set_gate", name="Sign-off", awaits="designer", instruction="Wait for the design")

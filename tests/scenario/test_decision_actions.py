@@ -1,6 +1,7 @@
 """Decisions about an action through the routes and the tools of residents: on both databases, as people use them."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -74,13 +75,15 @@ async def test_a_plain_decision_looks_as_before(admin: httpx2.AsyncClient) -> No
 async def test_a_revision_changes_the_arguments(admin: httpx2.AsyncClient) -> None:
     decision = await ask(admin)
     path = f"/api/decisions/{decision['id']}"
-    await admin.put(f"{path}/answer", json={"text": "less", "again": True, "by": "husam"})
+    sent_back = {"text": "less", "again": True, "by": "husam", "contextHash": decision["contextHash"]}
+    await admin.put(f"{path}/answer", json=sent_back)
     question = {"question": "And so?", "action": {"name": "send_invoice"}, "allow": ["ignore"], "asker": "analyst"}
     revision = (await admin.put(f"{path}/question", json=question)).json()
     assert (revision["action"], revision["allow"]) == ({"name": "send_invoice", "args": {}}, ["ignore"])
     assert (revision["iteration"], revision["guidance"]) == (2, "less")
     assert revision["contextHash"] != decision["contextHash"]
-    answered = (await admin.put(f"{path}/answer", json={"option": "ignore", "by": "husam"})).json()
+    ignored = {"option": "ignore", "by": "husam", "contextHash": revision["contextHash"]}
+    answered = (await admin.put(f"{path}/answer", json=ignored)).json()
     assert (answered["status"], "args" in answered["answer"]) == ("answered", False)
 
 
@@ -154,7 +157,7 @@ async def test_a_resident_asks_and_runs_what_was_edited(kit: Kit) -> None:
     await agent.run_cycles()
     [decision] = kit.store.read_sync(decisions.page, asker="ana")
     assert (decision.action, decision.allow) == (Action(name="send_invoice", args={**ARGS}), ("accept", "edit"))
-    reply = AnswerSpec(option="edit", args={"amount": 90})
+    reply = AnswerSpec(option="edit", args={"amount": 90}, context_hash=decision.context_hash)
     kit.store.run_sync(decisions.answer, decision.id, reply, by="husam")
     await agent.run_cycles()
     prompt = agent.model.requests[-1].turns[-1]
@@ -166,9 +169,10 @@ async def test_a_resident_answers_about_an_action(kit: Kit) -> None:
     def respond(request: ChatRequest, replies: int) -> ModelReply:
         if replies > 1:
             return build_final_reply()
-        [decision] = kit.store.read_sync(decisions.page, asked="ana", pending=True)
-        arguments: dict[str, Any] = {"args": {"amount": 90}} if replies else {"text": "go"}
-        return ModelReply(calls=(build_call("answer_decision", decisionId=decision.id, option="edit", **arguments),))
+        prompt = next(turn.text for turn in reversed(request.turns) if isinstance(turn, Prompt))
+        [(id, hash)] = re.findall(r"\[Decision (\w+)].* hash (\w+)", prompt)
+        arguments: dict[str, Any] = {"args": {"amount": 90}, "contextHash": hash} if replies else {"text": "go"}
+        return ModelReply(calls=(build_call("answer_decision", decisionId=id, option="edit", **arguments),))
 
     agent = ScriptedAgent(kit, respond)
     kit.store.run_sync(directory.register, EntitySpec(name="ben", kind=EntityKind.AGENT))

@@ -20,7 +20,9 @@ def build_question(**fields: Any) -> Question:
 
 
 def answer_decision(ctx: StoreContext, decision: Decision, by: str | None = "husam", **reply: Any) -> Decision:
-    return ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by=by)
+    """Answer what was read: the decision as it is given here."""
+    spec = AnswerSpec(**{"context_hash": decision.context_hash} | reply)
+    return ctx.store.run_sync(decisions.answer, decision.id, spec, by=by)
 
 
 def show_decision(ctx: StoreContext, decision: Decision) -> Decision:

@@ -55,7 +55,8 @@ class TestAsking:
         assert render_event(item.event) == (
             f'[Decision {decision.id}] asked by ann: "Send it? Action: send_invoice'
             ' {\\"to\\":\\"ben\\",\\"amount\\":100}. Options: accept (run it as it is);'
-            ' edit (run it with other arguments); respond (answer in words instead); ignore (do not run it)."'
+            " edit (run it with other arguments); respond (answer in words instead); ignore (do not run it)."
+            f' Answer with its hash {decision.context_hash}."'
         )
 
     def test_only_some_kinds_may_be_allowed(self, ctx: StoreContext) -> None:
@@ -111,11 +112,11 @@ class TestAsking:
         action = Action(name="send", args={"a": "x" * 1_900})
         question = build_question(options=(), action=action, default="accept", within=HOUR)
         decision = store.run_sync(decisions.ask, question, by="ann")
+        edit = AnswerSpec(option="edit", args={"a": "x" * 2_000}, context_hash=decision.context_hash)
         with pytest.raises(TooLarge, match="over the limit of 2000"):
-            store.run_sync(
-                decisions.answer, decision.id, AnswerSpec(option="edit", args={"a": "x" * 2_000}), by="husam"
-            )
-        answered = store.run_sync(decisions.answer, decision.id, AnswerSpec(option="accept"), by="husam")
+            store.run_sync(decisions.answer, decision.id, edit, by="husam")
+        accept = AnswerSpec(option="accept", context_hash=decision.context_hash)
+        answered = store.run_sync(decisions.answer, decision.id, accept, by="husam")
         assert answered.answers[0].args == action.args
 
 
@@ -325,14 +326,14 @@ class TestEnding:
         )
         revision = ctx.store.run_sync(decisions.revise, decision.id, question, by="ann")
         assert (revision.iteration, revision.guidance, revision.allow) == (2, "less", ("accept",))
-        answered = answer_decision(ctx, decision, option="accept")
+        answered = answer_decision(ctx, revision, option="accept")
         assert [answer.args for answer in answered.answers] == [None, {"amount": 50}]
 
     def test_a_revision_without_the_action_is_a_plain_question(self, ctx: StoreContext) -> None:
         decision = ask_about_action(ctx)
         revision = ctx.store.run_sync(decisions.revise, decision.id, build_question(), by="ann")
         assert (revision.action, revision.allow) == (None, None)
-        assert answer_decision(ctx, decision, option="yes", text="go").answers[0].args is None
+        assert answer_decision(ctx, revision, option="yes", text="go").answers[0].args is None
         assert "action" not in read_outcome(ctx)
 
 
@@ -340,6 +341,7 @@ def test_the_command_for_answers_gets_the_arguments(kit: Kit) -> None:
     StoreContext(kit)
     store = kit.open(limits=Limits(has_answer_command=True))
     decision = store.run_sync(decisions.ask, build_question(options=(), action=SEND), by="ann")
-    store.run_sync(decisions.answer, decision.id, AnswerSpec(option="accept"), by="husam")
+    accept = AnswerSpec(option="accept", context_hash=decision.context_hash)
+    store.run_sync(decisions.answer, decision.id, accept, by="husam")
     [job] = store.run_sync(jobs.take, [decisions.ANSWER_JOB], "me")
     assert [job.payload[name] for name in ("action", "kind", "args")] == ["send_invoice", "accept", ARGS]

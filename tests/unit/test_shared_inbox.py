@@ -379,8 +379,9 @@ class TestChats:
             envelope = Envelope(
                 channel="telegram", session=session.id, kind=EnvelopeKind.TEXT, content="yes", metadata=metadata
             )
+            [message] = outgoing.list_by_decision(tx, other.number)
             return intake.receive(
-                tx, trigger, envelope, dedup_key="telegram:1:2", person="husam", reply_decision=other.id
+                tx, trigger, envelope, dedup_key="telegram:1:2", person="husam", reply_question=message
             )
 
         assert ctx.store.run_sync(answer_by_reply).decision == other.id

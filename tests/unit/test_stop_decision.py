@@ -38,7 +38,8 @@ def build_answerer(ctx: StoreContext, decision: Decision, **reply: object) -> Ca
     def answer_wait(wait: Wait) -> None:
         assert wait.agent == "ann"
         ctx.clock.advance(10 * SECOND)
-        ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")  # type: ignore[arg-type]
+        spec = AnswerSpec(context_hash=decision.context_hash, **reply)  # type: ignore[arg-type]
+        ctx.store.run_sync(decisions.answer, decision.id, spec, by="husam")
 
     return answer_wait
 

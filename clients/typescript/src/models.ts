@@ -219,7 +219,7 @@ export interface AnswerDecision {
   again?: boolean;
   /** refuse to decide; default: false */
   reject?: boolean;
-  /** answer only if the question still has this hash */
+  /** hash of the question that was read: another question is not answered; an action needs it */
   contextHash?: string | null;
   /** entity to act as; default: the caller */
   by?: string | null;

@@ -26,6 +26,7 @@ from gatepost.channels import (
 )
 from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
+from gatepost.channels.outgoing_message_actions import ChannelMessage
 from gatepost.channels.routing import recipient_actions as recipients, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import EventFields, UnroutedMessage, UnroutedOutcome
 from gatepost.channels.routing.recipient_actions import RouteDecision
@@ -84,15 +85,15 @@ def receive(
     person: str | None = None,
     priority: Priority | None = None,
     wakes: bool = True,
-    reply_decision: str | None = None,
+    reply_question: ChannelMessage | None = None,
     subject: str | None = None,
     ref: Ref | None = None,
     details: Mapping[str, Json] | None = None,
     to: str | None = None,
 ) -> Received:
     """
-    Take in an envelope. `person` is the entity that writes, if it is known here; `reply_decision` the decision whose
-    message it replies to. With `wakes` False it waits for the next batch of its recipient. `subject`, `ref` and
+    Take in an envelope. `person` is the entity that writes, if it is known here; `reply_question` the message of
+    a decision that it replies to. With `wakes` False it waits for the next batch of its recipient. `subject`, `ref` and
     `details` (of its data) are for the event. `to` is an address that gets it instead of whom the rules name. An
     envelope that comes again with the same key changes nothing.
     """
@@ -103,7 +104,7 @@ def receive(
     route = Route(envelope.channel, envelope.session)
     is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and not envelope.is_forwarded
     if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
-        answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
+        answered = _answer_question(tx, route, envelope.content, sender, number, reply_question, to)
         if answered is not None:
             return answered
     if unrouted_messages.has_key(tx, dedup_key):
@@ -179,7 +180,7 @@ def _answer_question(
     text: str,
     sender: Entity,
     trigger: int | None,
-    reply_decision: str | None,
+    reply_question: ChannelMessage | None,
     to: str | None,
 ) -> Received | None:
     """
@@ -190,7 +191,7 @@ def _answer_question(
     if to is not None:
         target = address.parse(to)
         askers = {entity.name for entity in directory.resolve(tx, [target]).get(target, ())}
-    question = questions.find_question(tx, route, text, trigger=trigger, decision=reply_decision, askers=askers)
+    question = questions.find_question(tx, route, text, trigger=trigger, replied=reply_question, askers=askers)
     if question is None:
         return None
     answered, notice = questions.answer(tx, question.decision, question.answer, sender.name)

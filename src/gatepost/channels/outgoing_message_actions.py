@@ -24,7 +24,7 @@ from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import DAY, Instant
 from gatepost.directory import entity_actions as directory
-from gatepost.gates.decision import Decision
+from gatepost.gates.decision import Decision, render_action
 from gatepost.inbox.event import EventType, Pushed
 from gatepost.inbox.event_rendering import escape_deceptive, escape_markdown, render_name
 from gatepost.inbox.push import actions as push
@@ -157,6 +157,8 @@ def send_question(tx: Transaction, decision: Decision, trigger: Trigger, session
         return
     options = [Button(option.id, option.label) for option in decision.options]
     text = decision.question
+    if decision.action is not None:
+        text += f"\n\n{escape_markdown(render_action(decision))}"
     if decision.free_text:
         text += "\n\n_Reply to this message to answer in your own words._"
     send(
@@ -263,12 +265,20 @@ def find_by_sent_id(tx: Reader, trigger: int, chat: str, sent_id: str) -> Channe
     return _build(row) if row else None
 
 
-def find_decision(tx: Reader, trigger: Trigger, envelope: Envelope) -> str | None:
-    """Return the decision whose question an envelope replies to."""
+def find_question(tx: Reader, trigger: Trigger, envelope: Envelope) -> ChannelMessage | None:
+    """Return the message with the question of a decision that an envelope replies to."""
     if envelope.reply_to is None or envelope.chat is None:
         return None
-    question = find_by_sent_id(tx, trigger.number, envelope.chat, envelope.reply_to)
-    return question.decision if question is not None else None
+    message = find_by_sent_id(tx, trigger.number, envelope.chat, envelope.reply_to)
+    return message if message is not None and message.decision is not None else None
+
+
+def is_newest(tx: Reader, message: ChannelMessage, decision: Decision) -> bool:
+    """Return True if no message of this chat shows a later round of a decision."""
+    return not any(
+        other.number > message.number and (other.trigger, other.chat) == (message.trigger, message.chat)
+        for other in list_by_decision(tx, decision.number)
+    )
 
 
 def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:

@@ -11,15 +11,19 @@ option. A text of a person may answer a question that waits on the same route:
     everything else   is a prompt
 
 An answer through a channel is an answer of the decision behind the question, by the person who is paired with the
-session. So it counts once, and only if that person was asked. When a round of a decision ends, whoever answered and
-where, its questions end on all routes.
+session. So it counts once, and only if that person was asked. It has the hash of the question that was shown last on
+the route: a text answers an action only if the message with its present arguments has arrived. When a round of a
+decision ends, whoever answered and where, its questions end on all routes.
 """
 
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from gatepost.channels import conversation_actions as conversations, outgoing_message_actions as outgoing
 from gatepost.channels.conversation import ChannelSession, parse_base
+from gatepost.channels.outgoing_message_actions import ChannelMessage, MessageState
 from gatepost.channels.provider import build_chat_session
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry
@@ -41,6 +45,10 @@ from gatepost.gates.decision import (
 )
 from gatepost.inbox.event import Route
 
+#: of the metadata of an entry: the hash of the question that it shows
+_HASH_FIELD: Final = "context_hash"
+#: a hash that no question has
+_NO_HASH: Final = "not shown"
 #: questions on one route that a text is compared with
 _MAX_QUESTIONS: Final = 100
 #: what a message shows if nobody has answered
@@ -61,11 +69,11 @@ def show(
         tx,
         EntryKind.SYSTEM_QUESTION,
         route,
-        decision.question,
+        "\n\n".join(filter(None, (decision.question, rules.render_action(decision)))),
         trigger=trigger.number if trigger is not None else None,
         person=directory.find_number(tx, session.person) if session is not None else None,
         sender=directory.find(tx, decision.asker).number,
-        metadata={"decision_id": decision.id},
+        metadata={"decision_id": decision.id, _HASH_FIELD: decision.context_hash},
         decision=decision.number,
     )
     if trigger is not None and session is not None:
@@ -115,21 +123,21 @@ def find_question(
     text: str,
     *,
     trigger: int | None,
-    decision: str | None = None,
+    replied: ChannelMessage | None = None,
     askers: Collection[str] | None = None,
 ) -> AnsweredQuestion | None:
     """
-    Return the question that a text on a route answers; None if the text is a prompt. `decision` is the one whose
-    message the text replies to, in whichever generation of the session that was. With `askers`, only what they asked
-    is answered.
+    Return the question that a text on a route answers; None if the text is a prompt. `replied` is the message of a
+    question that the text replies to, in whichever generation of the session that was. With `askers`, only what they
+    asked is answered.
     """
-    if decision is None:
+    bot = triggers.read(tx, trigger) if trigger is not None else None
+    if replied is None or replied.decision is None:
         entries = shared_inbox.list_pending(tx, route, trigger=trigger, limit=_MAX_QUESTIONS)
     else:
-        bot = triggers.read(tx, trigger) if trigger is not None else None
         entries = [
             entry
-            for entry in _list_on_route(tx, decisions.show(tx, decision), route, bot)
+            for entry in _list_on_route(tx, decisions.show(tx, replied.decision), route, bot)
             if entry.status is QuestionStatus.PENDING
         ]
     for entry in entries:
@@ -138,8 +146,30 @@ def find_question(
         asked_decision = decisions.show(tx, entry.decision)
         answer = match_answer(asked_decision, text) if asked_decision.is_open else None
         if answer is not None:
-            return AnsweredQuestion(entry, asked_decision, answer)
+            shown_hash = _find_shown_hash(tx, entry, asked_decision, bot, replied)
+            return AnsweredQuestion(entry, asked_decision, replace(answer, context_hash=shown_hash))
     return None
+
+
+def _find_shown_hash(
+    tx: Reader, entry: SharedEntry, decision: Decision, trigger: Trigger | None, replied: ChannelMessage | None
+) -> str | None:
+    """
+    Return the hash of the question that a person has seen on a route: that of the last round, if the text replies to
+    its message or, about an action, if that message has arrived. Else no question has the hash.
+    """
+    if replied is not None and not outgoing.is_newest(tx, replied, decision):
+        return _NO_HASH
+    session = conversations.find_session(tx, entry.channel, entry.session, trigger)
+    if decision.action is not None and trigger is not None and session is not None and session.chat is not None:
+        messages = [
+            message
+            for message in outgoing.list_by_decision(tx, decision.number)
+            if (message.trigger, message.chat) == (trigger.name, session.chat)
+        ]
+        if not messages or messages[-1].state is not MessageState.SENT:
+            return _NO_HASH
+    return entry.metadata.get(_HASH_FIELD)
 
 
 def match_answer(decision: Decision, text: str) -> AnswerSpec | None:

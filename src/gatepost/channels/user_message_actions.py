@@ -247,7 +247,7 @@ def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMes
         envelope,
         dedup_key=writer.dedup_key,
         person=writer.person,
-        reply_decision=outgoing.find_decision(tx, writer.trigger, envelope),
+        reply_question=outgoing.find_question(tx, writer.trigger, envelope),
     )
     if received.notice is not None:
         _say(tx, writer, received.notice)

@@ -11,7 +11,8 @@ answer that asks for another round (`again`, with words) sends the question back
           --again--> revising --revision--> asked    at most three rounds
 
 A question has a hash, so that nobody answers a question that changed while they read it. A question may be about an
-action that the asker wants to run (`proposed_action.py`).
+action that the asker wants to run (`proposed_action.py`). An answer to an action counts only with the hash of what was
+shown, through whichever door it comes.
 """
 
 import hashlib
@@ -230,7 +231,10 @@ class AnswerSpec(FieldSet, kw_only=True):
     text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
     again: Annotated[bool, describe("send the question back with a text, at most twice")] = False
     reject: Annotated[bool, describe("refuse to decide")] = False
-    context_hash: Annotated[str | None, describe("answer only if the question still has this hash")] = None
+    context_hash: Annotated[
+        str | None,
+        describe("hash of the question that was read: another question is not answered; an action needs it"),
+    ] = None
 
 
 def check_question(question: Question, *, max_data_bytes: int, current_deadline: Instant | None = None) -> Question:
@@ -364,6 +368,15 @@ def decide_outcome(decision: Decision, spec: AnswerSpec, *, max_data_bytes: int)
     return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED
 
 
+def require_hash(decision: Decision, spec: AnswerSpec) -> None:
+    """Refuse an answer to an action that does not say which question was read: its asker may have changed it."""
+    if decision.action is not None and spec.context_hash is None:
+        raise Invalid(
+            "an answer to an action needs `contextHash`, the hash of the question that was read",
+            hint=f"`gatepost decision show {decision.id}` shows its arguments and its hash",
+        )
+
+
 def _check_edited_args(decision: Decision, option: str | None, args: Arguments, max_data_bytes: int) -> None:
     if decision.action is None or option is None:
         can_edit = AnswerKind.EDIT in (decision.allow or ())
@@ -391,8 +404,16 @@ def build_event_key(decision: Decision, iteration: int) -> str:
     return f"decision:{decision.id}:{iteration}"
 
 
+def render_action(decision: Decision) -> str:
+    """Return the action of a decision with all its arguments, for a chat; nothing if it has none."""
+    return proposed_action.render_action(decision.action) if decision.action is not None else ""
+
+
 def render_question(decision: Decision) -> str:
-    """Return the text that respondents read."""
+    """
+    Return the text that respondents read. The hash that an answer to an action needs is at the end: where a text is cut
+    because its arguments are long, nobody can approve what was not shown.
+    """
     sentences = [decision.question]
     if decision.action is not None:
         sentences.append(f"Action: {proposed_action.render_action(decision.action)}.")
@@ -409,6 +430,8 @@ def render_question(decision: Decision) -> str:
         sentences.append(
             f"Without an answer until {format_rfc3339(decision.deadline - decision.deadline % 1_000_000)} {fallback}."
         )
+    if decision.action is not None:
+        sentences.append(f"Answer with its hash {decision.context_hash}.")
     return " ".join(sentences)
 
 

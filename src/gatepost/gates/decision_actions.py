@@ -11,7 +11,8 @@ and the question in the inboxes of the respondents is closed. A rejection, the d
 of all respondents end a decision in the same way.
 
 The respondents and the administrator may answer; the asker may revise and withdraw. For all others a decision does not
-exist.
+exist. A changed question is another round, of which all who were shown it are told. An answer to an action has the hash
+of the question that was read, so an asker cannot have approved what the respondent has not seen.
 """
 
 import json
@@ -156,6 +157,7 @@ def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None) -> De
         raise _build_late_error(decision)
     reply = rules.complete_answer(decision, reply)
     outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.limits.data)
+    rules.require_hash(decision, reply)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
     return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args)
 

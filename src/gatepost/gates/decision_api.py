@@ -91,6 +91,7 @@ _ANSWER: Final = (
     "free_text",
     "deadline",
     "guidance",
+    "context_hash",
     "created_at",
     "status",
     "answer",
@@ -232,14 +233,18 @@ class ShowDecision(Request[DecisionView]):
         answer=_ANSWER,
         description="Answer a decision that you were asked. The first answer counts.",
         own=("by",),
-        hidden=("context_hash",),
         renames={"id": "decision"},
-        notes={"args": "for the option edit: all args to run the action with"},
+        notes={
+            "args": "for the option edit: all args to run the action with",
+            "context_hash": "of the question that you read; needed for an action",
+        },
         for_residents=ToolChanges(
             answer=("id", "status"),
-            hidden=(),
             renames={"id": "decisionId"},
-            notes={"decisionId": "the id of a decision that you were asked for"},
+            notes={
+                "decisionId": "the id of a decision that you were asked for",
+                "contextHash": "the hash of the question that you read; needed for an action",
+            },
         ),
     ),
 )

@@ -1,9 +1,11 @@
 """`gatepost decision`."""
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
+import click
 import msgspec
 from click.exceptions import Exit
 from msgspec import UNSET
@@ -201,9 +203,32 @@ def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
+def _answer_shown(connection: CommandConnection, request: api.AnswerDecision) -> api.DecisionView:
+    """
+    Send an answer. One to an action needs the hash of what was shown: it is given or, at a terminal, that of what is
+    shown now.
+    """
+    if request.context_hash is None and sys.stdin.isatty() and sys.stderr.isatty():
+        decision = connection.send(api.ShowDecision(id=request.id))
+        if decision.action is not UNSET and decision.status is DecisionStatus.PENDING:
+            _confirm(decision, decision.action)
+            request = msgspec.structs.replace(request, context_hash=decision.context_hash)
+    return connection.send(request)
+
+
+def _confirm(decision: api.DecisionView, action: api.ActionView) -> None:
+    """Show an action to the person at the terminal, and ask; exit with 1 if the person does not want to answer."""
+    texts = [decision.question, decision.context, f"action {action.name}", output.format_json(action.args)]
+    output.talk("\n\n".join(output.indent(text) for text in texts if text))
+    if not click.confirm("\nIs this what you want to answer?", err=True):
+        output.talk("nothing was answered")
+        raise Exit(1)
+
+
 @decisions.send(
     "answer",
     api.AnswerDecision,
+    fetch=_answer_shown,
     id=DECISION,
     option=argument("OPTION"),
     args=option(
@@ -214,15 +239,17 @@ def _join_names(names: Sequence[str]) -> str:
     ),
     text=option("--text", "TEXT", "text with the option, or instead of one; - reads stdin", parse=inputs.read_text),
     again=flag("--again", "send the question back, with --text"),
+    context_hash=option("--hash", "HASH"),
 )
 def answer(decision: api.DecisionView) -> Outcome:
     """
     Answer a decision. The first answer counts, whichever way it comes; later ones get an error that says who answered.
-    If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore.
+    If the question is about an action, OPTION is accept, edit (with --args), respond (with --text) or ignore. Its
+    arguments are shown at the terminal, before you are asked; a script gives the hash that `decision show` prints.
 
     Examples:
       gatepost decision answer "$DECISION" ship --as husam
-      gatepost decision answer "$DECISION" edit --args '{"amount": 90}'
+      gatepost decision answer "$DECISION" edit --args '{"amount": 90}' --hash "$HASH"
       gatepost decision answer "$DECISION" --text "On which day?" --again
     """
     return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
@@ -300,7 +327,8 @@ def show(decision: api.DecisionView) -> None:
         output.line_out("")
         output.table(["ROUND", "OUTCOME", "BY", "AT", "OPTION", "TEXT"], map(_build_answer_row, decision.answers))
     if decision.action is not UNSET and decision.status is DecisionStatus.PENDING:
-        commands = [f"  gatepost decision answer {decision.id} {_USAGE[option.id]}" for option in decision.options]
+        start = f"  gatepost decision answer {decision.id}"
+        commands = [f"{start} {_USAGE[option.id]} --hash {decision.context_hash}" for option in decision.options]
         output.talk("\n".join(["", "to answer, run one of:", *commands]))
 
 

@@ -220,6 +220,7 @@ def _list_decision_facts(decision: DecisionView) -> Iterator[str]:
     yield f"{decision.status}, {decision.asker} asks {', '.join(decision.asked)} {quote(decision.question)}"
     if decision.action is not UNSET:
         yield f"action {render_name(decision.action.name)} {render_json(decision.action.args)}"
+        yield f"hash {decision.context_hash}"
     if decision.options:
         yield f"options {', '.join(f'{option.id} {quote(option.label)}' for option in decision.options)}"
     if decision.deadline:

@@ -190,7 +190,7 @@ def _route(tx: Transaction, voice: Voice, envelope: Envelope, details: Mapping[s
         envelope,
         dedup_key=voice.dedup_key,
         person=voice.person,
-        reply_decision=outgoing.find_decision(tx, trigger, envelope),
+        reply_question=outgoing.find_question(tx, trigger, envelope),
         details=details,
     )
     if received.notice is not None:

@@ -72,18 +72,15 @@ def _answer_decision(
     if person not in decision.respondents:
         return _refuse(press, "This question is not for you.")
     message = outgoing.find_by_sent_id(tx, trigger.number, str(press.chat), str(press.message_id))
-    newer = [
-        other
-        for other in outgoing.list_by_decision(tx, decision.number)
-        if message is not None and other.number > message.number and other.chat == message.chat
-    ]
-    is_outdated = button.iteration != decision.iteration or button.option >= len(decision.options) or bool(newer)
+    is_replaced = message is not None and not outgoing.is_newest(tx, message, decision)
+    is_outdated = button.iteration != decision.iteration or button.option >= len(decision.options) or is_replaced
     if is_outdated and decision.is_open:
         return _refuse(press, "This question was asked again: answer the newer one.")
     if is_outdated:
         return _refuse(press, _INVALID)
     assert person is not None, "a respondent has a name"
-    reply = AnswerSpec(option=decision.options[button.option].id)
+    # The button is signed for this round, so its message has shown this question.
+    reply = AnswerSpec(option=decision.options[button.option].id, context_hash=decision.context_hash)
     answered, sentence = questions.answer(tx, decision, reply, person)
     return PressAnswer(query_id=press.query_id, text=shorten_text(sentence), is_alert=answered is None)
 
