@@ -10,7 +10,7 @@ import psycopg
 from gatepost.app import parse_sqlite_path
 from gatepost.channels import pairing_actions as pairing
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
@@ -256,10 +256,10 @@ def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, requ
     return id
 
 
-def add_dead_letter(tx: Transaction, trigger: int) -> str | None:
-    """Return a message that nobody got."""
+def add_unrouted(tx: Transaction, trigger: int) -> str | None:
+    """Return an unrouted message."""
     envelope = Envelope(channel="webhook", session="github-main", kind=EnvelopeKind.EVENT, content="something")
-    return dead_letters.insert(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
+    return unrouted_messages.insert(tx, trigger, envelope, UnroutedReason.NO_ROUTE, None)
 
 
 def add_pairing(tx: Transaction, user: str, *, is_approved: bool, bot: str = "desk") -> str:
@@ -363,7 +363,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "mailed": sent.event,
         "trigger": "github-main",
         "route": rule.id,
-        "dead": store.run_sync(add_dead_letter, trigger.number),
+        "dead": store.run_sync(add_unrouted, trigger.number),
         "pairing": store.run_sync(add_pairing, "66", is_approved=False),
         "paired": store.run_sync(add_pairing, "67", is_approved=True),
         "claim": claim.id,

@@ -13,7 +13,7 @@ from gatepost.channels import conversation_actions as conversations, outgoing_me
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.provider import Button
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
@@ -197,7 +197,7 @@ def _fill_public_ledger(kit: Kit) -> None:
 
 
 def _fill_channels(kit: Kit) -> None:
-    """A bot with a person who writes and is asked, a voice message, a rule, and a message that nobody got."""
+    """A bot with a person who writes and is asked, a voice message, a rule, and an unrouted message."""
     store = kit.store
     token = TriggerConfig(token="env:SHOP_BOT_TOKEN")  # one that is stored is not exported
     bot = store.run_sync(
@@ -233,7 +233,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     pairing = conversations.find_pairing(tx, id)
     assert pairing is not None
     conversations.end_pairing(tx, pairing.number, PairingState.APPROVED, person=husam, answered_by=husam)
-    dead_letters.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
+    unrouted_messages.insert(tx, bot, envelope, UnroutedReason.NO_ROUTE, "telegram:shop-bot:7", sender=husam)
     route = Route("telegram", session)
     shared_inbox.record(
         tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids

@@ -48,8 +48,9 @@ _NAMES: Final = {
         "ListChannelSessions ListChannels ListPairings PairingPage PairingView RefusePairing"
     ),
     "channels.routing.api": (
-        "ChangeRoute CreateRoute DeadLetterOutcome DeadLetterPage DeadLetterView DeleteRoute DiscardDeadLetter "
-        "ListDeadLetters ListRoutes ReplayDeadLetter ReplayedLetterView RoutePage RouteView ShowRoute UnroutedReason"
+        "ChangeRoute CreateRoute DeleteRoute DiscardDeadLetter ListDeadLetters ListRoutes ReplayDeadLetter "
+        "ReplayedMessageView RoutePage RouteView ShowRoute UnroutedMessagePage UnroutedMessageView UnroutedOutcome "
+        "UnroutedReason"
     ),
     "channels.shared_inbox.api": (
         "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox"

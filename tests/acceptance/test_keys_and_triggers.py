@@ -8,7 +8,7 @@ import pytest
 
 from gatepost.app import open_store
 from tests.acceptance.command_line import CommandLine
-from tests.access_cases import add_dead_letter
+from tests.access_cases import add_unrouted
 
 EITHER_WAY = True
 
@@ -176,7 +176,7 @@ class TestTrigger:
         result = cli.run_ok("trigger", "add", "bot", *bot, *url, "--token", f"@{tmp_path / 'token'}", "--to", "analyst")
         assert (result.out, result.err) == ("bot\n", "analyst gets what no rule is about\n")
         shown = cli.run_ok("trigger", "show", "bot").out
-        assert "allow     7, -100\n" in shown
+        assert "allow       7, -100\n" in shown
         assert token not in shown
         by_stdin = cli.run_ok("trigger", "set", "bot", "--token", "-", "--json", stdin=token.encode()).json
         assert (by_stdin["token"], by_stdin["mode"], by_stdin["groups"]) == (None, "webhook", "all")
@@ -237,12 +237,12 @@ class TestRoute:
         assert error.removeprefix("--filter: ") in refusal.error
 
     def test_a_message_that_nobody_got_is_listed_and_replayed(self, cli: CommandLine) -> None:
-        assert cli.run_ok("trigger", "dead").err == "no messages without a recipient\n"
+        assert cli.run_ok("trigger", "dead").err == "no unrouted messages\n"
         refusal = cli("trigger", "replay", "evt_01")
-        assert (refusal.code, refusal.error) == (2, "'evt_01' is the id of an event, not of a dead letter")
+        assert (refusal.code, refusal.error) == (2, "'evt_01' is the id of an event, not of an unrouted message")
         cli.run_ok("trigger", "add", "shop")
         with closing(open_store(f"sqlite:///{cli.database}")) as store:
-            id = store.run_sync(add_dead_letter, 1)
+            id = store.run_sync(add_unrouted, 1)
         assert id is not None
         heading, row = cli.run_ok("trigger", "dead").out.splitlines()
         assert heading.split() == ["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"]
@@ -255,11 +255,11 @@ class TestRoute:
         assert cli("trigger", "replay", id).code == 1
         assert "replayed by admin" in cli.run_ok("trigger", "dead", "--replayed").out
         with closing(open_store(f"sqlite:///{cli.database}")) as store:
-            other = store.run_sync(add_dead_letter, 1)
+            other = store.run_sync(add_unrouted, 1)
         assert other is not None
         discarded = cli.run_ok("trigger", "dead", "--discard", other)
         assert (discarded.out, discarded.err) == (f"{other}\n", "discarded\n")
-        assert cli.run_ok("trigger", "dead").err == "no messages without a recipient\n"
+        assert cli.run_ok("trigger", "dead").err == "no unrouted messages\n"
         assert (
             cli("trigger", "dead", "--discard", other).error
             == f"the message {other!r} was discarded by 'admin' already"

@@ -1,10 +1,13 @@
 """Agents and runs: live state, why an agent woke and what it did, and a run that is replayed and compared."""
 
+from contextlib import ExitStack
+from pathlib import Path
+
 from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
-from tests.page.chromium import PHONE
+from tests.page.chromium import PHONE, Chromium
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 
 def test_a_run_explains_itself(gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str) -> None:
@@ -144,3 +147,36 @@ def test_a_guest_is_shown_without_what_only_residents_have(
         page.press("Escape")
         page.open(f"/agents/{name}/mind")  # an old address
         page.wait_for("main .facts")
+
+
+@by_night
+def test_home_shows_a_person_what_agents_wrote_to_them(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    gateway.create_person(tag)
+    gateway.create_resident(name, displayName=f"Ana {tag}")
+    gateway.create_space(tag, tag, name)
+    gateway.post_message(tag, "The report is ready", name)
+    page = open_page("/", person=tag)
+    page.wait_for(f".home-row:has-text('Ana {tag}'):has-text('The report is ready')")
+
+
+@by_night
+def test_the_first_agent_is_added_without_a_terminal(
+    node: Path, chromium: Chromium, tmp_path: Path, scripts: Scripts
+) -> None:
+    with run_scripted_gateway(tmp_path / "home", scripts) as empty, ExitStack() as stack:
+        opener = PageOpener(chromium, empty, {}, stack)
+        page = opener("/")
+        page.wait_for(".empty:has-text('Add your first agent')")
+        assert "gatepost agent add" not in page.read("main")
+        page.click("main button:has-text('Add')")
+        page.wait_for_path("/chat")
+        page.click(".partner:has-text('helper')")
+        page.wait_for(".composer textarea:focus")
+        page.type("Hello")
+        page.press("Enter")
+        page.wait_for_count(".message:not(.is-sending)", 2)
+        assert empty.get("/agents/helper")["config"]["model"]["provider"] == "demo"
+        opener.check_logs()

@@ -157,3 +157,44 @@ def test_the_magnifier_leads_into_its_field(gateway: ScriptedGateway, open_page:
     page.wait_for_count("input[aria-label=Words]:focus", 0)
     page.press("j", "Enter")
     page.wait_for(".inbox-detail h2:has-text('Needle')")
+
+
+@by_night
+def test_a_reply_is_read_with_what_it_replies_to(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    mira = f"mira-{tag}"
+    gateway.create_person(tag)
+    gateway.create_person(mira)
+    gateway.post("/mail", to=tag, sender=mira, subject="Menu", text="Fish or rice?")
+    page = open_page("/inbox", person=tag)
+    page.press("Enter", "r")
+    page.wait_for(".answer-form textarea:focus")
+    page.type("Rice, please")
+    page.press("Control+Enter")
+    page.wait_for(".thread li:has-text('Rice, please'):has-text('You')")
+    page.wait_for_count(".thread li", 1)  # the item itself is above
+    page.call("reload")
+    page.wait_for(".thread li:has-text('Rice, please')")
+
+    reader = open_page("/inbox", person=mira)
+    reader.wait_for(".item-row:has-text('Rice, please')")
+    reader.press("Enter")
+    reader.wait_for(".thread li:has-text('Fish or rice?'):has-text('You')")
+    stranger = open_page(f"/inbox/{mira}")  # the administrator, in the inbox of somebody else
+    stranger.press("Enter")
+    stranger.wait_for(f".thread li:has-text('Fish or rice?'):has-text('{mira}')")
+
+
+@by_night
+def test_a_note_is_read_with_the_others(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    mira = f"mira-{tag}"
+    gateway.create_person(tag)
+    gateway.create_person(mira)
+    gateway.post("/work", type="task", id=tag, title="Kitchen", by=mira)
+    gateway.post(f"/work/task/{tag}/notes", note="The oven is cold", notify=[tag], author=mira)
+    page = open_page("/inbox", person=tag)
+    page.press("Enter", "r")
+    page.wait_for(".answer-form textarea:focus")
+    page.type("I call somebody")
+    page.press("Control+Enter")
+    page.wait_for(".thread li:has-text('I call somebody'):has-text('You')")
+    page.wait_for_count(".thread li", 1)

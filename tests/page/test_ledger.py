@@ -5,6 +5,7 @@ from contextlib import closing
 
 from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
+from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
 
 
@@ -35,3 +36,28 @@ def test_a_topic_is_proved_until_somebody_changes_a_message(
     page.press("x")
     page.wait_for_path(f"/ledger/{topic['id']}/2")
     page.wait_for(".badge.danger:has-text('wrong')")
+
+
+@by_night
+def test_the_topic_that_was_written_to_last_is_the_first(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    older, newer = f"a-{tag}", f"b-{tag}"
+    for name in (older, newer):
+        gateway.create_person(name)
+        gateway.post("/mail", to=name, sender="admin", text="Hello")
+    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=LAST_RESORT)) as database, database:
+        database.execute(
+            "UPDATE topics SET created_at = created_at - 5400000000"
+            " WHERE entity IN (SELECT number FROM entities WHERE name IN (?, ?))",
+            [older, newer],
+        )
+    gateway.post("/mail", to=older, sender="admin", text="Again")
+    topics = gateway.get("/ledger/topics", kind="inbound", limit=1000)["items"]
+    [topic] = [topic for topic in topics if topic["entity"] == older]
+    assert topic["createdAt"] < topic["lastMessageAt"]
+    page = open_page("/ledger")
+    page.wait_for(f".topic-row:has-text('{older}') time:has-text('now')")
+    rows = page.evaluate("() => [...document.querySelectorAll('.topic-row')].map((row) => row.innerText)")
+    places = [next(place for place, row in enumerate(rows) if name in row) for name in (older, newer)]
+    assert places == sorted(places)

@@ -1,4 +1,7 @@
-"""Plans and triggers: a plan fires before one's eyes, payloads are tried, and messages that nobody got are replayed."""
+"""Plans and triggers: a plan fires before one's eyes, payloads are tried, and unrouted messages are replayed."""
+
+import sqlite3
+from contextlib import closing
 
 import httpx2
 
@@ -6,6 +9,7 @@ from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
 from tests.scripted_gateway import ScriptedGateway
+from tests.servers import wait_until
 
 SECRET = "a-secret-of-at-least-thirty-two-characters"
 
@@ -171,3 +175,32 @@ def test_a_message_that_nobody_got_is_replayed(gateway: ScriptedGateway, open_pa
     page.press("z")
     page.wait_for(".badge:has-text('replayed')")
     assert len(gateway.get(f"/inbox/{tag}")["items"]) == 1
+
+
+@by_night
+def test_fires_that_are_not_remembered_are_counted(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    plan = gateway.post("/plans", owner=tag, name=f"Tea {tag}", instruction="Make tea", runAfter="1 second")["id"]
+    page = open_page(f"/plans/{plan}", person=tag)
+    page.wait_for_count(".fire-row", 1)
+    page.wait_for_count(".past-rest", 0)
+    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=LAST_RESORT)) as database, database:
+        database.execute("UPDATE plans SET fired = 5 WHERE id = ?", [plan])  # as if four had been forgotten
+    page.open(f"/plans/{plan}")
+    page.wait_for(".fact-line:has-text('5 times')")
+    page.wait_for_count(".fire-row", 1)
+    page.wait_for(".past-rest:has-text('4 earlier fires')")
+
+
+@by_night
+def test_a_bot_that_fails_is_not_called_open(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"bot-{tag}"
+    gateway.create_person(tag)
+    gateway.post("/triggers", name=name, provider="telegram", token="env:NO_SUCH_VARIABLE", owner=tag, target=tag)
+    wait_until(lambda: gateway.get(f"/triggers/{name}")["error"] is not None, "the bot has failed")
+    for person in ("admin", tag):
+        page = open_page("/triggers", person=person)
+        page.wait_for(f".trigger-row:has-text('{name}') .badge.danger:text-is('failing')")
+        page.click(f".trigger-row:has-text('{name}')")
+        page.wait_for(".view-head .badge:text-is('failing')")
+        page.wait_for(".notice.danger:has-text('NO_SUCH_VARIABLE')")

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.page.chromium import PHONE, Page
-from tests.page.conftest import PageOpener
-from tests.page.hostile_office import HostileOffice
+from tests.model_server import PausePoint, Say
+from tests.page.chromium import DESKTOP, PHONE, Page
+from tests.page.conftest import PageOpener, Scripts
+from tests.page.hostile_office import HOSTILE_NAME, HostileOffice
 from tests.page.marks import by_night
+from tests.scripted_gateway import ScriptedGateway
 
 VIEWS_FILE = Path(__file__).parents[2] / "web" / "src" / "views.ts"
 #: addresses with the stranger's words, and what is opened there first
@@ -73,11 +75,11 @@ PLAIN_ADDRESSES = [
 #: whether what is Markdown in the stranger's texts is shown as such
 IS_RENDERED = """() => ![...document.querySelectorAll("main div.text.plain")]
     .some((element) => element.textContent.startsWith("**"))"""
-
-
 #: the cells of rows that lie over another one, with what they say
 FIND_OVERLAPS = """() => [...document.querySelectorAll("main .row")].flatMap((row) => {
-    const cells = [...row.children].filter((cell) => cell.checkVisibility() && cell.textContent.trim() !== "");
+    // What is drawn behind a text, such as a bar, is no cell.
+    const isBehind = (cell) => getComputedStyle(cell).position === "absolute";
+    const cells = [...row.children].filter((cell) => cell.checkVisibility() && cell.scrollWidth > 0 && !isBehind(cell));
     const places = cells.map((cell) => {
         const { left, right, top, bottom } = cell.getBoundingClientRect();
         const isOpen = getComputedStyle(cell).overflowX === "visible" && getComputedStyle(cell).display !== "inline";
@@ -115,6 +117,23 @@ def test_an_address_that_a_stranger_has_filled(address: str, office: HostileOffi
     assert page.find_violations("color-contrast") == []
     page.resize(PHONE)
     check_layout(page)
+
+
+@by_night
+def test_who_thinks_is_on_one_line_whatever_their_name(
+    gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
+) -> None:
+    pause = PausePoint()
+    scripts[tag] = lambda _: [Say("Well"), pause]
+    gateway.create_resident(tag, displayName=HOSTILE_NAME)
+    gateway.post("/inbox", to=tag, source="test", content="Think of something")
+    page = open_page("/", reducedMotion="reduce")
+    page.wait_for(f"[aria-labelledby=thinking] a[href^='/runs/']:has-text('@{tag}')")
+    for size in (DESKTOP, PHONE):
+        page.resize(size)
+        check_layout(page)
+    pause.open()
+    gateway.wait_for_runs(tag, 1)
 
 
 def open_hostile_page(office: HostileOffice, open_page: PageOpener, address: str, **options: Any) -> Page:

@@ -85,6 +85,9 @@ async def test_channels_are_listed_with_what_waits_and_what_is_wrong(
     health = (await admin.get("/health")).json()
     assert (health["failingChannels"], health["unrouted"]) == (1, 0)
     assert "gatepost_failing_channels 1.0" in (await admin.get("/metrics")).text
+    assert (await admin.get("/api/triggers/desk")).json()["error"] == "the token was refused"
+    closed = await admin.patch("/api/triggers/desk", json={"active": False})
+    assert closed.json()["error"] is None, "a bot that is closed does not fail"
 
 
 async def test_sessions_are_listed_to_their_persons(gateway: Gateway, admin: httpx2.AsyncClient) -> None:

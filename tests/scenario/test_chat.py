@@ -11,7 +11,7 @@ from gatepost import Gatepost
 from gatepost.channels import chat_handlers as chat, reply_actions as replies
 from gatepost.channels.chat_api import SendChat
 from gatepost.channels.conversation import is_user_prompt, parse_base
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
 from gatepost.core.ports import Store
@@ -305,7 +305,7 @@ class TestUserAgent:
         store.run_sync(directory.retire, "strategist")
         send(store, "What is the plan?")
         await self.run_cycle(store)
-        [unrouted] = store.read_sync(dead_letters.page, by=None)
+        [unrouted] = store.read_sync(unrouted_messages.page, by=None)
         assert (unrouted.envelope.content, unrouted.reason.value) == ("What is the plan?", "no_target")
         assert len(read(store)) == 1
 

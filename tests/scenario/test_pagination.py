@@ -29,7 +29,7 @@ from gatepost.plans import actions as plans
 from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.spaces import actions as spaces
 from tests import resident_runs
-from tests.access_cases import add_connection, add_dead_letter, add_pairing
+from tests.access_cases import add_connection, add_pairing, add_unrouted
 from tests.collected_failures import CollectedFailures
 from tests.gateways import Gateway, list_operations
 from tests.plan_specs import parse_spec
@@ -138,7 +138,7 @@ async def test_next_walks_every_list_without_gap_or_repeat(gateway: Gateway) -> 
             assert (await admin.post("/api/triggers", json=hook)).status_code == 201
             rule = {"name": f"rule {number}", "targets": ["analyst"]}
             assert (await admin.post("/api/routes", json=rule)).status_code == 201
-            gateway.store.run_sync(add_dead_letter, 1)
+            gateway.store.run_sync(add_unrouted, 1)
             bot = TriggerSpec(name=f"desk-{number}", provider="telegram", secret="7:a-token-of-a-bot")
             desk = gateway.store.run_sync(triggers.add, bot)
             gateway.store.run_sync(add_pairing, str(number), is_approved=True, bot=desk.name)

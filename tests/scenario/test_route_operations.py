@@ -1,4 +1,4 @@
-"""Triggers, routing rules and messages that nobody got, over HTTP: what owners, others and services get."""
+"""Triggers, routing rules and unrouted messages, over HTTP: what owners, others and services get."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gatepost.channels import intake_actions as intake, reply_actions as replies
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers
 from gatepost.core.json_limits import Json
@@ -63,7 +63,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     write(office, HUSAM, "is anybody there?")
     assert list_contents(office) == {"nurse": [], "clerk": [], AGENT: []}
     assert office.list_sent() == [SENTENCE]
-    [unrouted] = store.read_sync(dead_letters.page, by=None)
+    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
     assert (unrouted.trigger, unrouted.envelope.content, unrouted.reason.value) == (
         "helper",
         "is anybody there?",
@@ -73,7 +73,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     assert alert.content.startswith("a message of 'helper' reached nobody (no_route)")
 
     add_rule(office, "all", "clerk", 0)
-    store.run_sync(intake.replay_dead_letter, unrouted.id, by=None)
+    store.run_sync(intake.replay_unrouted, unrouted.id, by=None)
     [event] = office.list_events("clerk")
     assert (event.content, event.sender and event.sender.name) == ("is anybody there?", "user9")
     clerk = store.read_sync(directory.find, "clerk")
@@ -86,7 +86,7 @@ def test_a_target_that_is_gone_is_said_too(office: VerbOffice) -> None:
     office.store.run_sync(directory.retire, AGENT)
     write(office, HUSAM, "hello")
 
-    [unrouted] = office.store.read_sync(dead_letters.page, by=None)
+    [unrouted] = office.store.read_sync(unrouted_messages.page, by=None)
     assert unrouted.reason.value == "no_target"
     assert office.list_sent() == [SENTENCE]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gatepost.channels import pairing_actions as pairing, reply_actions as replies
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.telegram.buttons import PairingButton
 from gatepost.channels.telegram.markdown import convert_markdown
@@ -184,4 +184,4 @@ def test_a_reset_goes_to_who_got_the_prompts(kit: Kit) -> None:
     assert (prompt.content, reset.priority) == ("to quinn", Priority.FYI)
     assert reset.route is not None
     assert reset.route.session == "chat-9:user-9:reset-2"
-    assert kit.store.read_sync(dead_letters.page, by=None) == []
+    assert kit.store.read_sync(unrouted_messages.page, by=None) == []

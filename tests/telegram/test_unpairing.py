@@ -11,7 +11,7 @@ from gatepost.channels import (
     reply_actions as replies,
 )
 from gatepost.channels.conversation import PairingState
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.speech import voice_actions as voices
@@ -104,9 +104,9 @@ def test_whoever_gets_a_kept_message_later_learns_of_a_reset(kit: Kit, office: V
     pair(kit.store, office.trigger, HUSAM, "husam")
     kit.store.run_sync(triggers.change, "helper", {"target": None})
     write(office, HUSAM, "hello")
-    [letter] = kit.store.read_sync(dead_letters.page, by=None)
+    [letter] = kit.store.read_sync(unrouted_messages.page, by=None)
     kit.store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
-    kit.store.run_sync(intake.replay_dead_letter, letter.id, by=None)
+    kit.store.run_sync(intake.replay_unrouted, letter.id, by=None)
     kit.store.run_sync(routing_rules.delete_rule, "all", by=None)
     write(office, HUSAM, "/reset")
 
@@ -125,16 +125,16 @@ def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, o
         write(office, HUSAM, text)
     pair(store, office.trigger, EVE, "omar")
     write(office, EVE, "three")
-    letters = store.read_sync(dead_letters.page, by=None)
+    letters = store.read_sync(unrouted_messages.page, by=None)
     assert [letter.sender for letter in letters] == ["husam", "husam", "omar"]
     store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
-    store.run_sync(intake.replay_dead_letter, letters[0].id, by=None)
+    store.run_sync(intake.replay_unrouted, letters[0].id, by=None)
     store.run_sync(pairing.revoke, paired.id, by=None)
     pair(store, office.trigger, HUSAM, "zoe")
     write(office, HUSAM, "as zoe")
     store.run_sync(directory.retire, "omar")
     for letter in letters[1:]:
-        store.run_sync(intake.replay_dead_letter, letter.id, by=None)
+        store.run_sync(intake.replay_unrouted, letter.id, by=None)
 
     events = {event.content: event for event in office.list_events()}
     senders = {content: event.sender and event.sender.name for content, event in events.items()}
@@ -150,13 +150,13 @@ def test_a_kept_message_is_discarded_once(kit: Kit, office: VerbOffice) -> None:
     store.run_sync(triggers.change, "helper", {"target": None})
     pair(store, office.trigger, HUSAM, "husam")
     write(office, HUSAM, "hello")
-    [letter] = store.read_sync(dead_letters.page, by=None)
-    store.run_sync(dead_letters.discard, letter.id, by=None)
+    [letter] = store.read_sync(unrouted_messages.page, by=None)
+    store.run_sync(unrouted_messages.discard, letter.id, by=None)
 
-    assert store.read_sync(dead_letters.count) == 0
-    [discarded] = store.read_sync(dead_letters.page, by=None, handled=True)
+    assert store.read_sync(unrouted_messages.count) == 0
+    [discarded] = store.read_sync(unrouted_messages.page, by=None, handled=True)
     assert (discarded.discarded_by, discarded.replayed_by) == ("admin", None)
-    for verb in (dead_letters.discard, intake.replay_dead_letter):
+    for verb in (unrouted_messages.discard, intake.replay_unrouted):
         with pytest.raises(Conflict, match="was discarded by 'admin' already"):
             store.run_sync(verb, letter.id, by=None)
 

@@ -8,9 +8,9 @@ from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
 from gatepost.channels.routing import (
-    dead_letter_actions as dead_letters,
     rule as route_rule,
     rule_actions as routing_rules,
+    unrouted_message_actions as unrouted_messages,
 )
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.routing.rule import RouteRule, RouteSpec
@@ -186,17 +186,17 @@ class TestDefaults:
 
     def test_else_it_is_kept_with_the_reason(self, channel: Channel) -> None:
         received = channel.receive()
-        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
         assert received.events == ()
         assert (unrouted.id, unrouted.trigger, unrouted.reason) == (received.unrouted, "shop", UnroutedReason.NO_ROUTE)
         assert (unrouted.envelope.content, unrouted.envelope.payload) == ("opened", PAYLOAD)
-        assert channel.kit.store.read_sync(dead_letters.count) == 1
+        assert channel.kit.store.read_sync(unrouted_messages.count) == 1
 
     def test_a_target_that_is_gone_is_another_reason(self, channel: Channel) -> None:
         channel.add_rule("any", to="ana")
         channel.kit.store.run_sync(directory.retire, "ana")
         channel.receive()
-        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
         assert unrouted.reason is UnroutedReason.NO_TARGET
 
 
@@ -225,31 +225,31 @@ class TestUnrouted:
         channel.add_rule("any")
         assert channel.receive().duplicate
         assert channel.list_events("ana") == []
-        assert len(channel.kit.store.read_sync(dead_letters.page, by=None)) == 1
+        assert len(channel.kit.store.read_sync(unrouted_messages.page, by=None)) == 1
 
     @pytest.mark.parametrize("payload", ["\x00", "\ud800", {"a": float("inf")}, "x" * 2**20])
     def test_what_no_inbox_could_hold_is_not_kept(self, channel: Channel, payload: Json) -> None:
         with pytest.raises(TooLarge if len(payload) > 100 else Invalid):
             channel.receive(payload=payload)
-        assert channel.kit.store.read_sync(dead_letters.count) == 0
+        assert channel.kit.store.read_sync(unrouted_messages.count) == 0
 
     def test_it_is_replayed_once_by_the_rules_of_then(self, channel: Channel) -> None:
         store = channel.kit.store
         id = channel.receive_unrouted()
         with pytest.raises(Refused, match=r"still has nowhere to go \(no_route\)"):
-            store.run_sync(intake.replay_dead_letter, id, by=None)
+            store.run_sync(intake.replay_unrouted, id, by=None)
         channel.add_rule("any", payload__repository__name="shop")
-        received = store.run_sync(intake.replay_dead_letter, id, by=None)
+        received = store.run_sync(intake.replay_unrouted, id, by=None)
         [event] = channel.list_events("ana")
         assert (received.events, received.targets) == ((event.id,), ("ana",))
         assert isinstance(event.data, dict)
         assert (event.content, event.data["payload"]) == ("opened", PAYLOAD)
         with pytest.raises(Conflict, match="was replayed by 'admin' already"):
-            store.run_sync(intake.replay_dead_letter, id, by=None)
-        assert store.read_sync(dead_letters.page, by=None) == []
-        [handled] = store.read_sync(dead_letters.page, by=None, handled=True)
+            store.run_sync(intake.replay_unrouted, id, by=None)
+        assert store.read_sync(unrouted_messages.page, by=None) == []
+        [handled] = store.read_sync(unrouted_messages.page, by=None, handled=True)
         assert (handled.id, handled.handled_by) == (id, "admin")
-        assert store.read_sync(dead_letters.count) == 0
+        assert store.read_sync(unrouted_messages.count) == 0
 
     def test_its_event_says_what_it_would_have_said(self, channel: Channel) -> None:
         envelope = Envelope(channel="webhook", session="shop", kind=EnvelopeKind.EVENT, content="opened")
@@ -267,7 +267,7 @@ class TestUnrouted:
         ]
         channel.add_rule("all")
         for id in filter(None, ids):
-            channel.kit.store.run_sync(intake.replay_dead_letter, id, by=None)
+            channel.kit.store.run_sync(intake.replay_unrouted, id, by=None)
         events = channel.list_events("ana")
 
         assert [(event.subject, event.ref) for event in events] == [("A pull request", Ref("task", "7"))] * 2
@@ -277,14 +277,14 @@ class TestUnrouted:
     def test_it_stays_when_its_trigger_is_deleted(self, channel: Channel) -> None:
         id = channel.receive_unrouted()
         channel.kit.store.run_sync(triggers.delete, "shop")
-        [unrouted] = channel.kit.store.read_sync(dead_letters.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
         assert (unrouted.id, unrouted.trigger) == (id, None)
         channel.add_rule("any")
-        assert channel.kit.store.run_sync(intake.replay_dead_letter, id, by=None).targets == ("ana",)
+        assert channel.kit.store.run_sync(intake.replay_unrouted, id, by=None).targets == ("ana",)
 
     def test_what_is_not_there_cannot_be_replayed(self, channel: Channel) -> None:
         with pytest.raises(NotFound):
-            channel.kit.store.run_sync(intake.replay_dead_letter, "dead_1", by=None)
+            channel.kit.store.run_sync(intake.replay_unrouted, "dead_1", by=None)
 
 
 class TestRights:
@@ -320,8 +320,8 @@ class TestRights:
             lambda tx: routing_rules.create_rule(tx, RouteSpec(name="x", targets=("cat",)), by="cat"),
             lambda tx: routing_rules.show_rule(tx, "any", by="cat"),
             lambda tx: routing_rules.page_rules(tx, by="cat"),
-            lambda tx: dead_letters.page(tx, by="cat"),
-            lambda tx: intake.replay_dead_letter(tx, id, by="cat"),
+            lambda tx: unrouted_messages.page(tx, by="cat"),
+            lambda tx: intake.replay_unrouted(tx, id, by="cat"),
         ):
             with pytest.raises(Refused, match="'cat' lacks the skill 'routing'"):
                 store.run_sync(attempt)
@@ -329,7 +329,7 @@ class TestRights:
     def test_one_with_the_skill_replays(self, skilled: Channel) -> None:
         id = skilled.receive_unrouted()
         skilled.add_rule("any", to="cat")
-        skilled.kit.store.run_sync(intake.replay_dead_letter, id, by="ben")
+        skilled.kit.store.run_sync(intake.replay_unrouted, id, by="ben")
         assert skilled.list_recipients() == ["cat"]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import (
     actions as triggers,
@@ -189,7 +189,7 @@ async def test_what_reaches_nobody_is_kept_and_its_owner_is_alerted(office: Kit)
     add_trigger(office, target=None)
     office.clock.advance(HOUR)
     await background_tasks.fire_due_triggers(office.store)
-    [letter] = office.store.read_sync(dead_letters.page, by=None)
+    [letter] = office.store.read_sync(unrouted_messages.page, by=None)
     assert (letter.trigger, letter.envelope.content) == ("daily", "daily is due")
     assert len(list_events(office, "admin")) == 1
 
@@ -201,14 +201,14 @@ async def test_a_schedule_that_reaches_nobody_keeps_one_message_and_alerts_each_
         office.clock.advance(HOUR)
         await background_tasks.fire_due_triggers(office.store)
 
-    letters = office.store.read_sync(dead_letters.page, by=None)
+    letters = office.store.read_sync(unrouted_messages.page, by=None)
     assert [letter.trigger for letter in letters] == ["daily", "weekly"]
     assert len(list_events(office, "admin")) == 6
 
-    office.store.run_sync(dead_letters.discard, letters[0].id, by=None)
+    office.store.run_sync(unrouted_messages.discard, letters[0].id, by=None)
     office.clock.advance(HOUR)
     await background_tasks.fire_due_triggers(office.store)
-    assert [letter.trigger for letter in office.store.read_sync(dead_letters.page, by=None)] == ["weekly", "daily"]
+    assert [letter.trigger for letter in office.store.read_sync(unrouted_messages.page, by=None)] == ["weekly", "daily"]
 
 
 async def test_a_rule_decides_who_gets_it(office: Kit) -> None:

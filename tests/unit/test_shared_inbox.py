@@ -16,7 +16,7 @@ from gatepost.channels import (
 from gatepost.channels.chat_api import SendChat
 from gatepost.channels.conversation import PairingState, build_own_session, parse_base
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, QuestionStatus, SharedEntry
 from gatepost.channels.triggers import actions as trigger_actions
@@ -113,7 +113,7 @@ class TestPrompts:
 
     def test_who_got_the_prompts_learns_of_a_reset_and_nobody_else(self, ctx: StoreContext) -> None:
         reset(ctx)
-        assert ctx.store.read_sync(dead_letters.page, by=None) == []
+        assert ctx.store.read_sync(unrouted_messages.page, by=None) == []
         for name in ("ann", "bob", "ann"):
             send(ctx, f"for {name}", to=name)
         reset(ctx)
@@ -123,7 +123,7 @@ class TestPrompts:
             events = [item.event for item in ctx.store.read_sync(inbox.page, name)]
             assert events[-1].content == "The conversation begins anew."
             assert [event.priority for event in events].count(Priority.FYI) == 1
-        assert ctx.store.read_sync(dead_letters.page, by=None) == []
+        assert ctx.store.read_sync(unrouted_messages.page, by=None) == []
 
 
 class TestSessions:

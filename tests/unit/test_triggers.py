@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -343,7 +343,7 @@ class TestPreviews:
         named_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         preview = dry_run_sync(store, trigger_preview.preview, trigger, payload, named_headers)
         assert store.read_sync(inbox.page, "ana") == []
-        assert store.read_sync(dead_letters.page, by=None) == []
+        assert store.read_sync(unrouted_messages.page, by=None) == []
         return preview
 
     def add(self, store: Store, *templates: Json, provider: str = "webhook", target: str | None = "ana") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -241,7 +241,7 @@ async def test_what_comes_for_a_target_that_has_retired_is_kept(ctx: WebhookCont
 
     for name in ("one", "few"):
         assert await ctx.send(SENDERS[Scheme.GITHUB], to=name) == (202, {"events": []})
-    letters = ctx.store.read_sync(dead_letters.page, by=None)
+    letters = ctx.store.read_sync(unrouted_messages.page, by=None)
     assert [(letter.trigger, letter.reason) for letter in letters] == [
         ("one", UnroutedReason.NO_TARGET),
         ("few", UnroutedReason.NO_TARGET),

@@ -646,34 +646,6 @@ export interface CreateSpace {
   members?: string[];
 }
 
-/** A message that nobody got. */
-export interface DeadLetter {
-  id: string;
-  /** the trigger that it came by; null if that is gone */
-  trigger: string | null;
-  channel: string;
-  sessionId: string;
-  kind: EnvelopeKind;
-  /** the person who wrote it; null if it is nobody here */
-  sender: string | null;
-  /** the name of the user on the channel */
-  senderName: string | null;
-  content: string;
-  payload: unknown;
-  metadata: Record<string, string>;
-  reason: UnroutedReason;
-  createdAt: Time;
-  replayedAt: Time | null;
-  replayedBy: string | null;
-  discardedAt: Time | null;
-  discardedBy: string | null;
-}
-
-export interface DeadLetterPage {
-  items: DeadLetter[];
-  next: string | null;
-}
-
 export interface Decision {
   id: string;
   gate: string;
@@ -947,7 +919,7 @@ export interface Health {
   version?: string;
   accounting?: Accounting;
   lagSeconds?: number;
-  /** messages that came through a channel and that nobody got */
+  /** messages from channels that nobody got */
   unrouted?: number;
   /** active bots that do not work; `gatepost channel list` says which, and why */
   failingChannels?: number;
@@ -2213,7 +2185,7 @@ export interface ReplayRun {
   model: string;
 }
 
-export interface ReplayedLetter {
+export interface ReplayedMessage {
   id: string;
   eventIds: string[];
   /** the addresses that it went to */
@@ -2871,6 +2843,8 @@ export interface Topic {
   entity: string | null;
   workItem: Ref | null;
   messages: number;
+  /** when its last message came; null if it has none */
+  lastMessageAt: Time | null;
   createdAt: Time;
 }
 
@@ -2959,6 +2933,8 @@ export interface Trigger {
   isFromFile: boolean;
   /** when a schedule fires next */
   nextAt: Time | null;
+  /** why a bot does not work */
+  error: string | null;
   createdAt: Time;
   /** why its provider cannot be used, if it cannot */
   problem?: string;
@@ -3008,6 +2984,34 @@ export interface UnreadSpace {
   id: string;
   name: string;
   unread: number;
+}
+
+/** An unrouted message: it came through a channel, and nobody got it. */
+export interface UnroutedMessage {
+  id: string;
+  /** the trigger that it came by; null if that is gone */
+  trigger: string | null;
+  channel: string;
+  sessionId: string;
+  kind: EnvelopeKind;
+  /** the person who wrote it; null if it is nobody here */
+  sender: string | null;
+  /** the name of the user on the channel */
+  senderName: string | null;
+  content: string;
+  payload: unknown;
+  metadata: Record<string, string>;
+  reason: UnroutedReason;
+  createdAt: Time;
+  replayedAt: Time | null;
+  replayedBy: string | null;
+  discardedAt: Time | null;
+  discardedBy: string | null;
+}
+
+export interface UnroutedMessagePage {
+  items: UnroutedMessage[];
+  next: string | null;
 }
 
 export type UnroutedReason = "no_route" | "no_target";

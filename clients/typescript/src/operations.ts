@@ -41,8 +41,6 @@ import type {
   CreateRoute,
   CreateSignInLink,
   CreateSpace,
-  DeadLetter,
-  DeadLetterPage,
   Decision,
   DecisionPage,
   DeletePlan,
@@ -149,7 +147,7 @@ import type {
   ReplayDeadLetter,
   ReplayEvent,
   ReplayRun,
-  ReplayedLetter,
+  ReplayedMessage,
   ReplyToEvent,
   RequestConnection,
   ResolveGate,
@@ -209,6 +207,8 @@ import type {
   TriggerPage,
   TriggerPreview,
   Triggered,
+  UnroutedMessage,
+  UnroutedMessagePage,
   UsagePage,
   VerifyTopic,
   WakeAgent,
@@ -726,18 +726,18 @@ export abstract class Operations {
     return this.call(["DELETE", "/api/routes/{id}", "keyed"], request, options);
   }
 
-  /** List the messages that nobody got, the oldest first. */
-  listDeadLetters(request: ListDeadLetters = {}, options?: CallOptions): Promise<DeadLetterPage> {
+  /** List unrouted messages, which nobody got, the oldest first. */
+  listDeadLetters(request: ListDeadLetters = {}, options?: CallOptions): Promise<UnroutedMessagePage> {
     return this.call(["GET", "/api/routes/dead-letters", "safe"], request, options);
   }
 
-  /** Route a message that nobody got again, by the rules of now. It is refused if there still is nobody. */
-  replayDeadLetter(request: ReplayDeadLetter, options?: CallOptions): Promise<ReplayedLetter> {
+  /** Route an unrouted message again, by the current rules; refused if it still has no recipient. */
+  replayDeadLetter(request: ReplayDeadLetter, options?: CallOptions): Promise<ReplayedMessage> {
     return this.call(["POST", "/api/routes/dead-letters/{id}/replay", "keyed"], request, options);
   }
 
-  /** Discard a message that nobody got: it is marked as handled, and not routed. */
-  discardDeadLetter(request: DiscardDeadLetter, options?: CallOptions): Promise<DeadLetter> {
+  /** Discard an unrouted message: it is marked as handled, and not routed. */
+  discardDeadLetter(request: DiscardDeadLetter, options?: CallOptions): Promise<UnroutedMessage> {
     return this.call(["POST", "/api/routes/dead-letters/{id}/discard", "keyed"], request, options);
   }
 

@@ -26,8 +26,8 @@ from gatepost.channels import (
 )
 from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
-from gatepost.channels.routing import dead_letter_actions as dead_letters, recipient_actions as recipients
-from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields
+from gatepost.channels.routing import recipient_actions as recipients, unrouted_message_actions as unrouted_messages
+from gatepost.channels.routing.api import EventFields, UnroutedMessage, UnroutedOutcome
 from gatepost.channels.routing.recipient_actions import RouteDecision
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
@@ -57,7 +57,7 @@ class Received(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] = ()
     #: whether all of them were there before
     duplicate: bool = False
-    #: the id under which it is kept, if nobody got it
+    #: the id under which it is kept, if it is unrouted
     unrouted: str | None = None
     #: the decision that it has answered, and a sentence for whoever answered
     decision: str | None = None
@@ -106,13 +106,13 @@ def receive(
         answered = _answer_question(tx, route, envelope.content, sender, number, reply_decision, to)
         if answered is not None:
             return answered
-    if dead_letters.has_key(tx, dedup_key):
+    if unrouted_messages.has_key(tx, dedup_key):
         return Received(duplicate=True)
     fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
     outcome = recipients.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
         author = sender.number if sender is not None else None
-        kept = dead_letters.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
+        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
         received = Received(unrouted=kept, duplicate=kept is None)
     else:
         received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome)
@@ -203,46 +203,46 @@ def _answer_question(
     )
 
 
-def replay_dead_letter(tx: Transaction, id: str, *, by: str | None) -> Received:
+def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     """
-    Route a message that nobody got, by the rules of now. Its sender is the person who wrote it; if that person has
+    Route an unrouted message, by the current rules. Its sender is the person who wrote it; if that person has
     retired, or is not paired any more, it has none.
     """
-    letter = dead_letters.show(tx, id, by=by)
-    dead_letters.check_open(letter)
-    trigger = triggers.find(tx, letter.trigger) if letter.trigger is not None else None
-    outcome = recipients.decide(tx, letter.envelope, trigger)
+    message = unrouted_messages.show(tx, id, by=by)
+    unrouted_messages.check_open(message)
+    trigger = triggers.find(tx, message.trigger) if message.trigger is not None else None
+    outcome = recipients.decide(tx, message.envelope, trigger)
     if outcome.reason is not None:
         raise Refused(
             f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
             hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
         )
-    dead_letters.set_handled(tx, letter, DeadLetterOutcome.REPLAYED, by)
-    sender = _find_sender(tx, letter, trigger)
-    request = _build_push(trigger, letter.envelope, sender, f"unrouted:{id}", letter.event)
+    unrouted_messages.set_handled(tx, message, UnroutedOutcome.REPLAYED, by)
+    sender = _find_sender(tx, message, trigger)
+    request = _build_push(trigger, message.envelope, sender, f"unrouted:{id}", message.event)
     received = _push(tx, request, outcome)
     if request.type is EventType.CHANNEL:
-        _add_prompt_targets(tx, letter, received.targets)
+        _add_prompt_targets(tx, message, received.targets)
     return received
 
 
-def _add_prompt_targets(tx: Transaction, letter: DeadLetter, targets: Sequence[str]) -> None:
+def _add_prompt_targets(tx: Transaction, message: UnroutedMessage, targets: Sequence[str]) -> None:
     """Record who got a prompt later, so that they learn of a reset of its session."""
-    envelope = letter.envelope
-    prompts = _list_prompts(tx, envelope.channel, envelope.session, letter.trigger)
+    envelope = message.envelope
+    prompts = _list_prompts(tx, envelope.channel, envelope.session, message.trigger)
     prompt = next((entry for entry in prompts if entry.content == envelope.content), None)
     if prompt is not None:
         all_targets = dict.fromkeys((*prompt.metadata.get(_TARGETS_FIELD, "").split(), *targets))
         shared_inbox.set_metadata(tx, prompt.number, {**prompt.metadata, _TARGETS_FIELD: " ".join(all_targets)})
 
 
-def _find_sender(tx: Reader, letter: DeadLetter, trigger: Trigger | None) -> Entity | None:
+def _find_sender(tx: Reader, message: UnroutedMessage, trigger: Trigger | None) -> Entity | None:
     """Return the person who wrote a message; None if it is nobody here, or not any more."""
-    sender = directory.find(tx, letter.sender) if letter.sender is not None else None
+    sender = directory.find(tx, message.sender) if message.sender is not None else None
     if sender is None or not sender.is_live:
         return None
-    channel = letter.envelope.channel
-    session = conversations.find_session(tx, channel, letter.envelope.session, trigger)
+    channel = message.envelope.channel
+    session = conversations.find_session(tx, channel, message.envelope.session, trigger)
     if trigger is None:
         return sender if channel in OWN_CHANNELS else None
     if session is None or session.chat is None or session.user_id is None:

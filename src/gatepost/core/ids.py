@@ -28,7 +28,7 @@ PREFIXES: Final = {
     "work": "work event",
     "con": "connection",
     "rule": "routing rule",
-    "dead": "dead letter",
+    "dead": "unrouted message",
     "pair": "pairing",
     "entry": "shared entry",
     "out": "message on a channel",
@@ -64,4 +64,4 @@ def check(prefix: str, text: str) -> str:
 
 
 def _add_article(word: str) -> str:
-    return f"an {word}" if word.startswith("e") else f"a {word}"
+    return f"an {word}" if word.startswith(("e", "u")) else f"a {word}"

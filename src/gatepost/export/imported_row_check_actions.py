@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from gatepost.channels.provider import Button
-from gatepost.channels.routing import dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import ANY_CHANNEL, MAX_RANK
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import check_trigger_name
@@ -141,8 +141,8 @@ _COLUMN_CHECKS: Final[Sequence[tuple[str, *tuple[Check, ...]]]] = (
     ("route_rules.filters", _check_data, lambda value: [*map(parse_path, routing_rules.decode_filters(value))]),
     ("route_rules.targets", lambda value: [*map(address.parse, routing_rules.decode_targets(value))]),
     ("route_rules.rank", _fits(Annotated[int, Meta(ge=-MAX_RANK, le=MAX_RANK)])),
-    ("unrouted.envelope voice_messages.envelope", _check_data, dead_letters.decode_envelope),
-    ("unrouted.event", _check_data, dead_letters.decode_event),
+    ("unrouted.envelope voice_messages.envelope", _check_data, unrouted_messages.decode_envelope),
+    ("unrouted.event", _check_data, unrouted_messages.decode_event),
     ("shared_entries.metadata", _reads(dict[str, str])),
     ("channel_messages.options", _reads(list[Button])),
 )

@@ -39,7 +39,7 @@ class HealthView(View, kw_only=True):
     version: str | UnsetType = UNSET
     accounting: AccountingView | UnsetType = UNSET
     lag_seconds: float | UnsetType = UNSET
-    unrouted: Annotated[int | UnsetType, describe("messages that came through a channel and that nobody got")] = UNSET
+    unrouted: Annotated[int | UnsetType, describe("messages from channels that nobody got")] = UNSET
     failing_channels: Annotated[
         int | UnsetType, describe("active bots that do not work; `gatepost channel list` says which, and why")
     ] = UNSET

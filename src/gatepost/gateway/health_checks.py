@@ -18,7 +18,7 @@ import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from gatepost.channels import conversation_actions as conversations
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
@@ -46,7 +46,7 @@ class InboxStatus:
     is_balanced: bool
     #: the age of the oldest pending item, in seconds
     lag: float
-    #: messages that nobody got
+    #: unrouted messages
     unrouted: int
     #: active bots that do not work
     failing_channels: int
@@ -63,7 +63,7 @@ class Meters:
         self.readers = Gauge("gatepost_stream_readers", "Live streams being read", registry=registry)
         self.degraded = Gauge("gatepost_transport_degraded", "1 while the transport is degraded", registry=registry)
         self.lag = Gauge("gatepost_inbox_lag_seconds", "Age of the oldest waiting item", registry=registry)
-        self.unrouted = Gauge("gatepost_unrouted_messages", "Messages that nobody got", registry=registry)
+        self.unrouted = Gauge("gatepost_unrouted_messages", "Unrouted messages, which nobody got", registry=registry)
         text = "Active channels that do not work"
         self.failing_channels = Gauge("gatepost_failing_channels", text, registry=registry)
         self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=registry)
@@ -174,6 +174,6 @@ def _read_inbox_status(tx: Reader) -> InboxStatus:
     return InboxStatus(
         is_balanced,
         max(0, tx.now - oldest.created_at) / SECOND if oldest else 0.0,
-        unrouted=dead_letters.count(tx),
+        unrouted=unrouted_messages.count(tx),
         failing_channels=conversations.count_failing(tx),
     )

@@ -43,6 +43,11 @@ class TopicView(RecordView[Topic]):
     entity: Annotated[str | None, describe("whose it is")]
     work_item: Annotated[RefView | None, Source("item")]
     messages: Annotated[Count, Source("last_sequence")]
+    last_message_at: Annotated[
+        Time | None,
+        Source(lambda topic: topic.last_timestamp // 1_000 or None),
+        describe("when its last message came; null if it has none"),
+    ]
     created_at: Time
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gatepost.channels.conversation import PASSED_REF
-from gatepost.channels.routing import dead_letter_actions as dead_letters
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
 from gatepost.channels.triggers.trigger import DEFAULT_TARGET
 from gatepost.core import address
 from gatepost.core.ports import Transaction
@@ -63,7 +63,7 @@ def _pass_on(tx: Transaction, event: Event, recipients: list[Entity], *, hops: i
     """Push the same message to others; without any, keep it as unrouted."""
     sender = directory.find(tx, event.sender.name) if event.sender is not None else None
     if not recipients:
-        return {"unrouted": dead_letters.keep_event(tx, event, f"passed:{event.id}")}
+        return {"unrouted": unrouted_messages.keep_event(tx, event, f"passed:{event.id}")}
     request = Push(
         to=DEFAULT_TARGET,
         type=event.type,

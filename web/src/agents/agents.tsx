@@ -7,9 +7,8 @@ import type { Agent } from "@gatepost/client";
 import { useCommands } from "../commands.js";
 import { agents, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, me } from "../data/session.js";
+import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
-import { Command, FIRST_AGENT } from "../ui/copy-button.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
@@ -17,6 +16,7 @@ import { formatSize, plural, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { AgentPage } from "./agent.js";
+import { FirstAgentButton } from "./first-agent.js";
 import { AgentBadge } from "./state.js";
 
 export default function Agents() {
@@ -59,8 +59,8 @@ function AgentList() {
           <Failure error={error} />
         ) : list.length === 0 ? (
           <Empty icon="agent" title="No agents yet">
-            <p>A resident is an agent that Gatepost runs. This one needs no key of a model:</p>
-            <Command text={FIRST_AGENT} />
+            <p>A resident is an agent that Gatepost runs; a guest runs elsewhere.</p>
+            {isAdministrator.value ? <FirstAgentButton /> : <p>The administrator adds agents.</p>}
           </Empty>
         ) : (
           <ul class="card-grid">

@@ -3,8 +3,10 @@
 import type { Agent } from "@gatepost/client";
 import { useState } from "preact/hooks";
 
+import { FirstAgentButton } from "../agents/first-agent.js";
 import { AgentBadge } from "../agents/state.js";
 import { agents, displayName } from "../data/live.js";
+import { isAdministrator } from "../data/session.js";
 import { buildPath, navigate } from "../router.js";
 import { focusNextComposer } from "../spaces/composer.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
@@ -64,9 +66,10 @@ export function Start() {
         ))}
       </ul>
       {partners.length === 0 && !isLoading && (
-        <p class="muted chat-start-note">
-          There are no agents yet. <code>gatepost agent add analyst --model demo</code> adds one that answers.
-        </p>
+        <div class="chat-start-note stack gap-2">
+          <p class="muted">There are no agents yet.</p>
+          {isAdministrator.value && <FirstAgentButton />}
+        </div>
       )}
     </div>
   );

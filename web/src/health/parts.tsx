@@ -48,7 +48,7 @@ function listParts(health: Health, history: History | undefined): Part[] {
   ];
   if (health.clockSkewSeconds !== undefined) parts.push(["Clock", health.clockSkewSeconds === 0 ? "well" : "warn", health.clockSkewSeconds === 0 ? "agrees with that of the store" : `${formatDuration(Math.abs(health.clockSkewSeconds) * 1000)} apart from that of the store`]);
   if (health.failingChannels !== undefined) parts.push(["Channels", health.failingChannels === 0 ? "well" : "bad", health.failingChannels === 0 ? "no active bot fails" : `${plural(health.failingChannels, "bot")} ${health.failingChannels === 1 ? "does" : "do"} not work`]);
-  if (health.unrouted !== undefined) parts.push(["Routing", health.unrouted === 0 ? "well" : "warn", health.unrouted === 0 ? "every message found a recipient" : `${plural(health.unrouted, "message")} that nobody got`]);
+  if (health.unrouted !== undefined) parts.push(["Routing", health.unrouted === 0 ? "well" : "warn", health.unrouted === 0 ? "every message found a recipient" : plural(health.unrouted, "unrouted message")]);
   parts.push(["This page", feedStatus.value === "open" ? "well" : "warn", feedStatus.value === "open" ? `live, of version ${health.version ?? "unknown"}` : "not connected to the live stream"]);
   return parts;
 }

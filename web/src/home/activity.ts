@@ -18,9 +18,9 @@ export interface ActivityEntry {
   href: string;
 }
 
-/** Return what happened, the newest first; messages of agents are in their runs. */
-export function listActivity({ runs, decisions, messages }: Recent): ActivityEntry[] {
-  const posts = messages.filter((message) => message.senderType === "human");
+/** Return what happened, the newest first. To who sees the runs of all agents, those say what the agents wrote. */
+export function listActivity({ runs, decisions, messages }: Recent, seesRuns: boolean): ActivityEntry[] {
+  const posts = messages.filter((message) => message.senderType === "human" || !seesRuns);
   // Who is thinking is shown above; who skipped has looked, and nothing was for it.
   const wakes = runs.filter((run) => run.status !== "skipped" && run.status !== "running");
   const entries = [...wakes.map(describeRun), ...decisions.map(describeDecision), ...posts.map(describeMessage)];

@@ -15,7 +15,7 @@ import { unreadCount } from "../data/spaces.js";
 import { DecisionCard } from "../decisions/card.js";
 import { describeType } from "../inbox/describe.js";
 import { buildPath, navigate, withFilters } from "../router.js";
-import { Command, FIRST_AGENT } from "../ui/copy-button.js";
+import { FirstAgentButton } from "../agents/first-agent.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Priority, Skeleton } from "../ui/parts.js";
@@ -178,12 +178,8 @@ function FirstSteps() {
   return (
     <div class="card">
       <Empty icon="agent" title="Add your first agent">
-        <p>Run this in a terminal, in the folder where you started the gateway. The agent answers without a key of a model:</p>
-        <Command text={FIRST_AGENT} />
-        <p>Then make a space with the agent in it, and write to it.</p>
-        <a class="button" href="/spaces">
-          Go to spaces
-        </a>
+        <p>This one answers without a model and without a key, so that you see how it works. Then you write to it.</p>
+        <FirstAgentButton />
       </Empty>
     </div>
   );
@@ -199,7 +195,7 @@ function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
           <a class="row home-row line" href={agent.run === null || !canOpen("/runs") ? buildPath("agents", agent.agent) : buildPath("runs", agent.run)}>
             <Avatar name={agent.displayName} isSmall />
             <Name name={agent.agent} label={agent.displayName} class="strong" />
-            <span class="muted grow">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
+            <span class="muted grow line-text">{agent.cause === null ? "" : describeCause(agent.cause)}</span>
             <Dots />
             <Elapsed since={agent.since} />
           </a>
@@ -211,9 +207,9 @@ function Thinking({ list }: { list: readonly ThinkingAgent[] | undefined }) {
 
 function Activity({ recent }: { recent: Recent | undefined }) {
   if (recent === undefined) return <Skeleton />;
-  const list = listActivity(recent);
+  const list = listActivity(recent, canOpen("/runs"));
   if (list.length === 0) {
-    return <p class="card pad sm muted">Nothing happened. Post a message in a space, and its agents wake.</p>;
+    return <p class="card pad sm muted">Nothing happened in your spaces, and no decision was asked or answered.</p>;
   }
   return (
     <ul class="card row-list">

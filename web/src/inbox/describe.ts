@@ -76,7 +76,7 @@ export function itemText(item: Item): string {
 export function findPlace(item: Item): { href: string; title: string } | undefined {
   const topic = /^alert:gatepost:(pairing|unrouted):/.exec(item.dedupKey ?? "")?.[1];
   if (item.type !== "alert" || topic === undefined) return undefined;
-  return topic === "pairing" ? { href: "/channels/pairing", title: "See who wants to be let in" } : { href: "/unrouted", title: "See what nobody got" };
+  return topic === "pairing" ? { href: "/channels/pairing", title: "See who wants to be let in" } : { href: "/unrouted", title: "See unrouted messages" };
 }
 
 /** Whether there is somebody, or some place, that a reply goes to. */

@@ -1,7 +1,7 @@
 /** One item, as it was sent, with what can be done about it. */
 
 import type { Item, Recipient } from "@gatepost/client";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { readDraft, useDraft } from "../data/drafts.js";
 import { decisions, displayName } from "../data/live.js";
@@ -17,6 +17,7 @@ import { formatJson, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
+import { Thread } from "./thread.js";
 import { canReply, describeReason, describeState, describeType, findPlace } from "./describe.js";
 
 interface DetailProps {
@@ -35,6 +36,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
   useEffect(() => {
     if (item.seenAt === null) void client.markSeen({ name: item.recipient, events: [item.eventId] }).catch(() => undefined);
   }, [item.eventId]);
+  const [replies, setReplies] = useState(0);
   const decision = decisionId(item);
   const place = findPlace(item);
   // Somebody has to answer a question.
@@ -97,7 +99,8 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
             <PlainText text={formatJson(item.data)} />
           </details>
         )}
-        {canReply(item) && (isReplying || readDraft(replyDraft(item)) !== undefined) && <ReplyForm key={item.eventId} item={item} isWanted={isReplying} onWanted={onReplying} />}
+        {canReply(item) && (isReplying || readDraft(replyDraft(item)) !== undefined) && <ReplyForm key={item.eventId} item={item} isWanted={isReplying} onWanted={onReplying} onSent={() => setReplies(replies + 1)} />}
+        <Thread item={item} revision={replies} />
         <ItemFacts item={item} recipients={recipients} isPerson={isPerson} />
       </div>
     </section>
@@ -122,7 +125,7 @@ function replyDraft(item: Item): string {
 }
 
 /** One that was begun before is shown, but does not take the keys of the list until it is wanted. */
-function ReplyForm({ item, isWanted, onWanted }: { item: Item; isWanted: boolean; onWanted: (isWanted: boolean) => void }) {
+function ReplyForm({ item, isWanted, onWanted, onSent }: { item: Item; isWanted: boolean; onWanted: (isWanted: boolean) => void; onSent: () => void }) {
   const [text, setText] = useDraft(replyDraft(item));
   const field = useRef<HTMLTextAreaElement>(null);
   // At once: the next key is for the field.
@@ -139,7 +142,10 @@ function ReplyForm({ item, isWanted, onWanted }: { item: Item; isWanted: boolean
     if (text.trim() === "") return;
     await submit(async () => {
       const isSent = await attempt(() => client.replyToEvent({ id: item.eventId, text, sender: item.recipient }), "Reply sent");
-      if (isSent) discard();
+      if (isSent) {
+        discard();
+        onSent();
+      }
       return isSent;
     });
   };

@@ -70,7 +70,7 @@ function TopicList() {
     [kind ?? ""],
   );
   // Most entities have a log that nobody has written to; files belong to messages elsewhere.
-  const sorted = (value ?? []).toSorted((a, b) => Number(a.kind === "file") - Number(b.kind === "file"));
+  const sorted = (value ?? []).toSorted((a, b) => Number(a.kind === "file") - Number(b.kind === "file") || (b.lastMessageAt ?? "").localeCompare(a.lastMessageAt ?? ""));
   const filled = sorted.filter((topic) => topic.messages > 0);
   const list = isAll ? sorted : filled;
   const [selected, setSelected] = useState(-1);
@@ -151,9 +151,7 @@ function TopicRow({ topic, isSelected }: { topic: Topic; isSelected: boolean }) 
       <code class="muted xs phone-2-2">{topic.id}</code>
       <ProofBadge proof={findProof(topic.id)} />
       <span class="number phone-2-3">{plural(topic.messages, "message")}</span>
-      <span class="number muted hide-phone">
-        <RelativeTime time={topic.createdAt} />
-      </span>
+      <span class="number muted hide-phone">{topic.lastMessageAt !== null && <RelativeTime time={topic.lastMessageAt} />}</span>
     </a>
   );
 }

@@ -7,6 +7,7 @@ import { isAdministrator, me } from "../data/session.js";
 import { buildPath } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Avatar, Dots, Line } from "../ui/parts.js";
+import { plural } from "../ui/text.js";
 import { formatDuration, now, RelativeTime } from "../ui/time.js";
 import type { PastFire } from "@gatepost/client";
 import { formatMoment } from "./describe.js";
@@ -27,28 +28,40 @@ const STATES: Record<ItemState, { name: string; tone: string }> = {
   discarded: { name: "discarded", tone: "" },
 };
 
+/** Why not every fire is listed. */
+export const FORGOTTEN = "Events that have ended are kept for a day, or as long as the setting inbox.remember says.";
+
 /** The past fires of one plan or schedule. */
-export function PastFires({ fires }: { fires: readonly PastFire[] }) {
+export function PastFires({ fires, total }: { fires: readonly PastFire[]; total?: number }) {
+  // Each fire has an event; one of a trigger may have several recipients.
+  const rest = (total ?? 0) - new Set(fires.map((fire) => fire.eventId)).size;
   return (
-    <ol class="card row-list">
-      {fires.map((fire) => (
-        <li key={`${fire.eventId}:${fire.recipient}`} class={isNew(fire) ? "is-new" : ""}>
-          <a class="row fire-row" href={itemPath(fire)}>
-            <span class="number phone-1-1">{formatMoment(fire.dueAt ?? fire.firedAt)}</span>
-            <span class="fire-late muted">{describeDelay(fire)}</span>
-            <span class="phone-2-1 line">
-              <Avatar name={displayName(fire.recipient)} kind={findEntity(fire.recipient)?.kind ?? "agent"} isSmall />
-              <Line text={displayName(fire.recipient)} />
-            </span>
-            <FireState fire={fire} />
-            <span class="number muted hide-phone">{fire.endedAt === null ? "" : formatDuration(Date.parse(fire.endedAt) - Date.parse(fire.firedAt))}</span>
-            <span class="number muted phone-1-3">
-              <RelativeTime time={fire.firedAt} />
-            </span>
-          </a>
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol class="card row-list">
+        {fires.map((fire) => (
+          <li key={`${fire.eventId}:${fire.recipient}`} class={isNew(fire) ? "is-new" : ""}>
+            <a class="row fire-row" href={itemPath(fire)}>
+              <span class="number phone-1-1">{formatMoment(fire.dueAt ?? fire.firedAt)}</span>
+              <span class="fire-late muted">{describeDelay(fire)}</span>
+              <span class="phone-2-1 line">
+                <Avatar name={displayName(fire.recipient)} kind={findEntity(fire.recipient)?.kind ?? "agent"} isSmall />
+                <Line text={displayName(fire.recipient)} />
+              </span>
+              <FireState fire={fire} />
+              <span class="number muted hide-phone">{fire.endedAt === null ? "" : formatDuration(Date.parse(fire.endedAt) - Date.parse(fire.firedAt))}</span>
+              <span class="number muted phone-1-3">
+                <RelativeTime time={fire.firedAt} />
+              </span>
+            </a>
+          </li>
+        ))}
+      </ol>
+      {rest > 0 && (
+        <p class="past-rest muted sm">
+          {plural(rest, "earlier fire")} {rest === 1 ? "is" : "are"} not shown. {FORGOTTEN}
+        </p>
+      )}
+    </>
   );
 }
 

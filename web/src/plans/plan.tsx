@@ -20,7 +20,7 @@ import { describePlan, describeStatus, formatMoment } from "./describe.js";
 import { FIRES_INTERVAL, isAboutFires, isAboutPlans, justFired, useFollow } from "./follow.js";
 import { listNextFires } from "./load.js";
 import { NextCountdown } from "./next-countdown.js";
-import { PastFires } from "./past-fires.js";
+import { FORGOTTEN, PastFires } from "./past-fires.js";
 import { PlanDialog } from "./plan-dialog.js";
 import { findSpan, SPANS } from "./spans.js";
 import { TimeLine } from "./time-line.js";
@@ -94,11 +94,11 @@ export function PlanPage({ id }: { id: string }) {
           ) : fires.value.items.length === 0 ? (
             <div class="card">
               <Empty icon="clock" title={plan.fired > 0 ? "Its fires are not remembered any more" : "It has not fired yet"}>
-                <p>{plan.fired > 0 ? "Events that have ended are kept for a day, or as long as the setting inbox.remember says." : "When it does, you see it here at once, and what its owner made of it."}</p>
+                <p>{plan.fired > 0 ? FORGOTTEN : "When it does, you see it here at once, and what its owner made of it."}</p>
               </Empty>
             </div>
           ) : (
-            <PastFires fires={fires.value.items} />
+            <PastFires fires={fires.value.items} total={plan.fired} />
           )}
         </section>
       </div>

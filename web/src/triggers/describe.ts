@@ -1,6 +1,6 @@
-/** Words for triggers, rules and messages that nobody got. */
+/** Words for triggers, rules and unrouted messages. */
 
-import { writeJson, type DeadLetter, type Route, type Trigger, type UnroutedReason } from "@gatepost/client";
+import { writeJson, type UnroutedMessage, type Route, type Trigger, type UnroutedReason } from "@gatepost/client";
 
 import { describeSchedule } from "../plans/describe.js";
 import type { IconName } from "../ui/icons.js";
@@ -33,6 +33,7 @@ export function describeTrigger(trigger: Trigger): string {
 
 export function describeState(trigger: Trigger): { name: string; tone: string } {
   if (trigger.problem !== undefined) return { name: "cannot be used", tone: "danger" };
+  if (trigger.error !== null) return { name: "failing", tone: "danger" };
   return trigger.active ? { name: "open", tone: "accent" } : { name: "closed", tone: "" };
 }
 
@@ -55,7 +56,7 @@ export function sortRules(rules: readonly Route[]): Route[] {
   return rules.toSorted((a, b) => b.rank - a.rank || a.createdAt.localeCompare(b.createdAt));
 }
 
-export function letterText(letter: DeadLetter): string {
+export function letterText(letter: UnroutedMessage): string {
   if (letter.content !== "") return letter.content;
   const { payload } = letter;
   if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return writeJson(payload ?? null) ?? "";

@@ -107,6 +107,7 @@ function About({ trigger }: { trigger: Trigger }) {
   return (
     <>
       {trigger.problem !== undefined && <p class="notice danger text">{toLine(trigger.problem, 400)}</p>}
+      {trigger.error !== null && <p class="notice danger text">{toLine(trigger.error, 400)}</p>}
       {trigger.isFromFile && <p class="notice">It is set in gatepost.toml, and can only be changed there. Disable and enable work here.</p>}
       <dl class="facts trigger-facts">
         <dt>Provider</dt>

@@ -96,7 +96,7 @@ function TriggerRow({ trigger, isSelected }: { trigger: Trigger; isSelected: boo
         <Line text={trigger.target === null ? "the rules" : displayName(trigger.target)} class={trigger.target === null ? "muted" : ""} />
       </span>
       <span class="line end phone-1-3">
-        {trigger.nextAt !== null && trigger.active ? (
+        {trigger.nextAt !== null && trigger.active && tone !== "danger" ? (
           <time class="number" dateTime={trigger.nextAt} title={formatExact(trigger.nextAt)}>
             {formatRelative(trigger.nextAt, now.value)}
           </time>

@@ -1,9 +1,9 @@
-/** Messages that came through a channel and that nobody got: replay them by the rules of now, or discard them. */
+/** Unrouted messages, which came through a channel and nobody got: replay them by the current rules, or discard them. */
 
 import "../plans/plans.css";
 import "./triggers.css";
 
-import type { DeadLetter } from "@gatepost/client";
+import type { UnroutedMessage } from "@gatepost/client";
 
 import { useCommands } from "../commands.js";
 import { displayName } from "../data/live.js";
@@ -25,7 +25,7 @@ export default function UnroutedMessages() {
   const isEnded = query.value.get("show") === "ended";
   const openId = segments.value[1];
   const { value, error, reload } = useLoad(async (signal) => {
-    const list: DeadLetter[] = [];
+    const list: UnroutedMessage[] = [];
     for await (const letter of client.pages(client.listDeadLetters, { replayed: true, limit: 1000 }, { signal })) list.push(letter);
     return list.reverse();
   }, []);
@@ -34,8 +34,8 @@ export default function UnroutedMessages() {
   const ended = value?.filter((letter) => !isWaiting(letter));
   const list = (isEnded ? ended : waiting) ?? [];
   const shown = openId === undefined || list.some((letter) => letter.id === openId) ? list : [...(value ?? []).filter((letter) => letter.id === openId), ...list];
-  const toggle = (letter: DeadLetter) => navigate(keepQuery(letter.id === openId ? "/unrouted" : buildPath("unrouted", letter.id)), { replace: true });
-  const replay = async (letter: DeadLetter | undefined) => {
+  const toggle = (letter: UnroutedMessage) => navigate(keepQuery(letter.id === openId ? "/unrouted" : buildPath("unrouted", letter.id)), { replace: true });
+  const replay = async (letter: UnroutedMessage | undefined) => {
     if (letter === undefined || !isWaiting(letter)) return;
     await attempt(async () => {
       const { targets } = await client.replayDeadLetter({ id: letter.id });
@@ -43,7 +43,7 @@ export default function UnroutedMessages() {
     });
     reload();
   };
-  const discard = async (letter: DeadLetter | undefined) => {
+  const discard = async (letter: UnroutedMessage | undefined) => {
     if (letter === undefined || !isWaiting(letter)) return;
     await attempt(() => client.discardDeadLetter({ id: letter.id }), "Discarded");
     reload();
@@ -100,13 +100,13 @@ export default function UnroutedMessages() {
   );
 }
 
-function LetterState({ letter }: { letter: DeadLetter }) {
+function LetterState({ letter }: { letter: UnroutedMessage }) {
   if (letter.replayedAt !== null) return <span class="badge accent">replayed</span>;
   if (letter.discardedAt !== null) return <span class="badge">discarded</span>;
   return <span class="badge warn">{letter.reason === "no_target" ? "nobody there" : "no rule"}</span>;
 }
 
-function Letter({ letter, onReplay, onDiscard }: { letter: DeadLetter; onReplay: () => void; onDiscard: () => void }) {
+function Letter({ letter, onReplay, onDiscard }: { letter: UnroutedMessage; onReplay: () => void; onDiscard: () => void }) {
   const endedBy = letter.replayedBy ?? letter.discardedBy;
   const endedAt = letter.replayedAt ?? letter.discardedAt;
   return (
@@ -160,6 +160,6 @@ function Letter({ letter, onReplay, onDiscard }: { letter: DeadLetter; onReplay:
   );
 }
 
-function isWaiting(letter: DeadLetter): boolean {
+function isWaiting(letter: UnroutedMessage): boolean {
   return letter.replayedAt === null && letter.discardedAt === null;
 }

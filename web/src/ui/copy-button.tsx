@@ -10,16 +10,3 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     </button>
   );
 }
-
-/** The shortest way to an agent that answers. */
-export const FIRST_AGENT = "gatepost agent add helper --model demo";
-
-/** A command for a terminal, and a button that copies it. */
-export function Command({ text }: { text: string }) {
-  return (
-    <p class="command">
-      <code>{text}</code>
-      <CopyButton text={text} label="Copy the command" />
-    </p>
-  );
-}

@@ -1,5 +1,5 @@
 """
-Routing rules, which say who gets what comes through channels, and dead letters: the messages that nobody got. The
+Routing rules, which say who gets what comes through channels, and unrouted messages, which nobody got. The
 administrator manages them, and agents with the skill `routing`, each its own rules.
 """
 
@@ -44,7 +44,7 @@ _NOTES: Final = {
     " begin with trigger, channel, session, kind, content, metadata or payload",
 }
 _RULE_NOTE: Final = "the id or the name of a rule"
-_LETTER_NOTE: Final = "the id of the message, such as dead_..."
+_UNROUTED_NOTE: Final = "the id of the message, such as dead_..."
 
 
 class RouteView(RecordView[RouteRule]):
@@ -175,7 +175,7 @@ class UnroutedReason(ParsedEnum, description="a reason"):
     NO_TARGET = "no_target"
 
 
-class DeadLetterOutcome(ParsedEnum, description="a way to end a kept message"):
+class UnroutedOutcome(ParsedEnum, description="a way to end a kept message"):
     REPLAYED = "replayed"
     DISCARDED = "discarded"
 
@@ -191,8 +191,8 @@ class EventFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
     details: Mapping[str, Json] = {}
 
 
-class DeadLetter(Struct, frozen=True, kw_only=True):
-    """A message that nobody got: `unrouted` in the database and in JSON."""
+class UnroutedMessage(Struct, frozen=True, kw_only=True):
+    """A message that came through a channel, and that nobody got; tools and addresses call it a dead letter."""
 
     number: int
     id: str
@@ -207,27 +207,27 @@ class DeadLetter(Struct, frozen=True, kw_only=True):
     #: when it was replayed or discarded, by whom, and which
     handled_at: Instant | None
     handled_by: str | None
-    outcome: DeadLetterOutcome | None
+    outcome: UnroutedOutcome | None
 
     @property
     def replayed_at(self) -> Instant | None:
-        return self.handled_at if self.outcome is DeadLetterOutcome.REPLAYED else None
+        return self.handled_at if self.outcome is UnroutedOutcome.REPLAYED else None
 
     @property
     def replayed_by(self) -> str | None:
-        return self.handled_by if self.outcome is DeadLetterOutcome.REPLAYED else None
+        return self.handled_by if self.outcome is UnroutedOutcome.REPLAYED else None
 
     @property
     def discarded_at(self) -> Instant | None:
-        return self.handled_at if self.outcome is DeadLetterOutcome.DISCARDED else None
+        return self.handled_at if self.outcome is UnroutedOutcome.DISCARDED else None
 
     @property
     def discarded_by(self) -> str | None:
-        return self.handled_by if self.outcome is DeadLetterOutcome.DISCARDED else None
+        return self.handled_by if self.outcome is UnroutedOutcome.DISCARDED else None
 
 
-class DeadLetterView(RecordView[DeadLetter]):
-    """A message that nobody got."""
+class UnroutedMessageView(RecordView[UnroutedMessage]):
+    """An unrouted message: it came through a channel, and nobody got it."""
 
     id: str
     trigger: Annotated[str | None, describe("the trigger that it came by; null if that is gone")]
@@ -247,7 +247,7 @@ class DeadLetterView(RecordView[DeadLetter]):
     discarded_by: str | None
 
 
-class DeadLetterPage(Page[DeadLetterView]):
+class UnroutedMessagePage(Page[UnroutedMessageView]):
     pass
 
 
@@ -262,15 +262,15 @@ class DeadLetterPage(Page[DeadLetterView]):
         **_FOR_ROUTERS,
     ),
 )
-class ListDeadLetters(Request[DeadLetterPage]):
-    """List the messages that nobody got, the oldest first."""
+class ListDeadLetters(Request[UnroutedMessagePage]):
+    """List unrouted messages, which nobody got, the oldest first."""
 
     replayed: Annotated[bool, describe("include those that were replayed or discarded")] = False
     after: After = 0
     limit: Limit = 100
 
 
-class ReplayedLetterView(View):
+class ReplayedMessageView(View):
     id: str
     event_ids: list[str]
     targets: Annotated[list[str], describe("the addresses that it went to")]
@@ -284,12 +284,12 @@ class ReplayedLetterView(View):
     tool=Tool(
         name="replay_dead_letter",
         answer=("id", "targets"),
-        notes={"id": _LETTER_NOTE},
+        notes={"id": _UNROUTED_NOTE},
         **_FOR_ROUTERS,
     ),
 )
-class ReplayDeadLetter(Request[ReplayedLetterView]):
-    """Route a message that nobody got again, by the rules of now. It is refused if there still is nobody."""
+class ReplayDeadLetter(Request[ReplayedMessageView]):
+    """Route an unrouted message again, by the current rules; refused if it still has no recipient."""
 
     id: str
 
@@ -301,13 +301,13 @@ class ReplayDeadLetter(Request[ReplayedLetterView]):
     errors=(NotFound, Conflict),
     tool=Tool(
         name="discard_dead_letter",
-        description="Discard a message that nobody got: nobody will get it. This cannot be undone.",
+        description="Discard an unrouted message: nobody will get it. This cannot be undone.",
         answer=("id",),
-        notes={"id": _LETTER_NOTE},
+        notes={"id": _UNROUTED_NOTE},
         **_FOR_ROUTERS,
     ),
 )
-class DiscardDeadLetter(Request[DeadLetterView]):
-    """Discard a message that nobody got: it is marked as handled, and not routed."""
+class DiscardDeadLetter(Request[UnroutedMessageView]):
+    """Discard an unrouted message: it is marked as handled, and not routed."""
 
     id: str

@@ -16,7 +16,7 @@ from gatepost.errors import Invalid, Malformed, quote_value
 from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 
-letters = Noun("trigger", "Messages that nobody got.")
+unrouted = Noun("trigger", "Unrouted messages, which nobody got.")
 routes = Noun(
     "route",
     "Add, list and change routing rules. A rule says who gets what comes through a channel. Of the rules that match,"
@@ -27,8 +27,8 @@ ROUTE: Final = argument("ROUTE", "the id or the name of a rule")
 
 
 def build_command(name: str) -> click.Command:
-    """Return the noun `route`, or one of the verbs about messages that nobody got."""
-    command = routes if name == "route" else letters.get_command(click.Context(letters), name)
+    """Return the noun `route`, or one of the verbs about unrouted messages."""
+    command = routes if name == "route" else unrouted.get_command(click.Context(unrouted), name)
     assert command is not None
     return command
 
@@ -203,17 +203,17 @@ def delete(request: api.DeleteRoute) -> Outcome:
     return Outcome(request.id, f"deleted the rule {request.id!r}", {"id": request.id, "deleted": True})
 
 
-def _parse_letter(text: str) -> str:
+def _parse_message(text: str) -> str:
     return ids.check("dead", text)
 
 
 DiscardOption = Annotated[
     str | None,
-    option("--discard", "MESSAGE", "discard this one instead, without routing it", parse=_parse_letter),
+    option("--discard", "MESSAGE", "discard this one instead, without routing it", parse=_parse_message),
 ]
 
 
-@letters.request("dead", api.ListDeadLetters, after=None, limit=None)
+@unrouted.request("dead", api.ListDeadLetters, after=None, limit=None)
 def dead(
     request: api.ListDeadLetters,
     configuration: Configuration,
@@ -222,7 +222,7 @@ def dead(
     json: JsonFlag = False,
 ) -> None:
     """
-    List the messages that nobody got, the oldest first.
+    List unrouted messages, which nobody got, the oldest first.
 
     Such a message is kept: add a rule, or a target to its trigger, and replay it; or discard it.
 
@@ -233,40 +233,40 @@ def dead(
     """
     with connect(configuration) as connection:
         if discard is not None:
-            letter = connection.send(api.DiscardDeadLetter(id=discard))
-            output.done(msgspec.to_builtins(letter), letter.id, "discarded", json=json)
+            message = connection.send(api.DiscardDeadLetter(id=discard))
+            output.done(msgspec.to_builtins(message), message.id, "discarded", json=json)
             return
         items = connection.list_all(request, limit + 1)
-    output.listing(items, limit, _print_letters, empty="no messages without a recipient", json=json)
+    output.listing(items, limit, _print_messages, empty="no unrouted messages", json=json)
 
 
-def _print_letters(items: Sequence[api.DeadLetterView]) -> None:
-    output.table(["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"], map(_build_letter_row, items))
+def _print_messages(items: Sequence[api.UnroutedMessageView]) -> None:
+    output.table(["MESSAGE", "AT", "TRIGGER", "SESSION", "REASON", "CONTENT"], map(_build_message_row, items))
 
 
-def _build_letter_row(letter: api.DeadLetterView) -> TableRow:
-    state = letter.reason.value
-    if letter.replayed_by or letter.discarded_by:
-        state = f"replayed by {letter.replayed_by}" if letter.replayed_by else f"discarded by {letter.discarded_by}"
+def _build_message_row(message: api.UnroutedMessageView) -> TableRow:
+    state = message.reason.value
+    if message.replayed_by or message.discarded_by:
+        state = f"replayed by {message.replayed_by}" if message.replayed_by else f"discarded by {message.discarded_by}"
     return [
-        letter.id,
-        output.format_seconds(letter.created_at),
-        letter.trigger or letter.channel,
-        letter.session_id,
+        message.id,
+        output.format_seconds(message.created_at),
+        message.trigger or message.channel,
+        message.session_id,
         state,
-        render.quote(letter.content or output.format_json(letter.payload)),
+        render.quote(message.content or output.format_json(message.payload)),
     ]
 
 
-@letters.send("replay", api.ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_letter))
-def replay(letter: api.ReplayedLetterView) -> Outcome:
+@unrouted.send("replay", api.ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_message))
+def replay(message: api.ReplayedMessageView) -> Outcome:
     """
-    Route a message that nobody got again, by the rules of now.
+    Route an unrouted message again, by the current rules.
 
     Example:
       gatepost trigger replay dead_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    return Outcome(letter.id, f"it went to {', '.join(letter.targets)}")
+    return Outcome(message.id, f"it went to {', '.join(message.targets)}")
 
 
 def _list_targets(route: api.RouteView) -> str:

@@ -1,4 +1,4 @@
-"""Routing rules and dead letters."""
+"""Routing rules and unrouted messages."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from gatepost.channels import intake_actions as intake
-from gatepost.channels.routing import api, dead_letter_actions as dead_letters, rule_actions as routing_rules
+from gatepost.channels.routing import api, rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
@@ -44,12 +44,12 @@ def delete_route(tx: Transaction, request: api.DeleteRoute, caller: Caller) -> N
 
 
 @api.ListDeadLetters.handler
-def list_dead_letters(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> api.DeadLetterPage:
+def list_unrouted(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> api.UnroutedMessagePage:
     return read_page(
         tx,
-        api.DeadLetterPage,
-        dead_letters.page,
-        view=api.DeadLetterView.of,
+        api.UnroutedMessagePage,
+        unrouted_messages.page,
+        view=api.UnroutedMessageView.of,
         by=caller.entity,
         handled=request.replayed,
         after=request.after,
@@ -58,11 +58,11 @@ def list_dead_letters(tx: Reader, request: api.ListDeadLetters, caller: Caller) 
 
 
 @api.ReplayDeadLetter.handler
-def replay_dead_letter(tx: Transaction, request: api.ReplayDeadLetter, caller: Caller) -> api.ReplayedLetterView:
-    received = intake.replay_dead_letter(tx, request.id, by=caller.entity)
-    return api.ReplayedLetterView(id=request.id, event_ids=list(received.events), targets=list(received.targets))
+def replay_unrouted(tx: Transaction, request: api.ReplayDeadLetter, caller: Caller) -> api.ReplayedMessageView:
+    received = intake.replay_unrouted(tx, request.id, by=caller.entity)
+    return api.ReplayedMessageView(id=request.id, event_ids=list(received.events), targets=list(received.targets))
 
 
 @api.DiscardDeadLetter.handler
-def discard_dead_letter(tx: Transaction, request: api.DiscardDeadLetter, caller: Caller) -> api.DeadLetterView:
-    return api.DeadLetterView.of(dead_letters.discard(tx, request.id, by=caller.entity))
+def discard_unrouted(tx: Transaction, request: api.DiscardDeadLetter, caller: Caller) -> api.UnroutedMessageView:
+    return api.UnroutedMessageView.of(unrouted_messages.discard(tx, request.id, by=caller.entity))

@@ -5,7 +5,7 @@ Decide who gets what comes through a trigger, or what a person writes in a chat.
     else the target of the trigger
     else `user-agent`, if there is such an agent
     else System4 of the root team, if it is there
-    else nobody: it becomes a dead letter (`channels/routing/dead_letter_actions.py`)
+    else nobody: it is kept as unrouted (`channels/routing/unrouted_message_actions.py`)
 
 Spaces know no rules.
 """

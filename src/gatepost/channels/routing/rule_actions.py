@@ -107,7 +107,7 @@ def _check(tx: Reader, spec: RouteSpec) -> RouteSpec:
 
 
 def require_right(tx: Reader, by: str | None) -> Entity:
-    """Return the entity that manages rules and dead letters; refuse an agent without the skill."""
+    """Return the entity that manages rules and unrouted messages; refuse an agent without the skill."""
     entity = directory.find_live(tx, by or directory.ADMINISTRATOR)
     if by is not None and entity.name != directory.ADMINISTRATOR and not triggers.has_routing_skill(tx, entity):
         raise Refused(

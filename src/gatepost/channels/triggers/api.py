@@ -90,6 +90,11 @@ class TriggerView(_ShownSettings, kw_only=True):
     active: bool
     is_from_file: Annotated[bool, describe("whether it is set in gatepost.toml, and can only be changed there")]
     next_at: Annotated[Time | None, describe("when a schedule fires next")]
+    error: Annotated[
+        str | None,
+        describe("why a bot does not work"),
+        Source(lambda trigger: trigger.error if trigger.active else None),
+    ]
     created_at: Time
     problem: Annotated[
         str | UnsetType, describe("why its provider cannot be used, if it cannot"), Source(lambda _: None)

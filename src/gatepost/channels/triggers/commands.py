@@ -283,7 +283,7 @@ def show(trigger: api.TriggerView) -> Facts:
     return [
         ("trigger", trigger.name),
         ("state", _get_state(trigger)),
-        ("problem", trigger.problem or None),
+        ("problem", trigger.problem or trigger.error),
         ("provider", trigger.provider),
         ("path", _build_path(trigger)),
         ("scheme", trigger.scheme),
@@ -427,6 +427,8 @@ for _verb in ("route", "dead", "replay"):
 def _get_state(trigger: api.TriggerView) -> str:
     if trigger.active and trigger.problem:
         return "no provider"
+    if trigger.error:
+        return "failing"
     return "open" if trigger.active else "closed"
 
 

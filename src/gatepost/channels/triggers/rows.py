@@ -113,7 +113,7 @@ def update(tx: Transaction, trigger: Trigger) -> None:
 
 
 def delete(tx: Transaction, number: int) -> None:
-    """Delete a trigger; its dead letters stay, without it."""
+    """Delete a trigger; its unrouted messages stay, without it."""
     tx.execute("channels/route_rules/forget_trigger", trigger=number)
     tx.execute("channels/triggers/delete", number=number)
 

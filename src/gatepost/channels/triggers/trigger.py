@@ -195,6 +195,8 @@ class Trigger(Struct, frozen=True, kw_only=True):
     is_from_file: bool = False
     #: of a cron trigger: when it fires next
     next_at: Instant | None = None
+    #: of a channel: why it does not work, if it does not
+    error: str | None = None
     created_at: Instant
 
     @property

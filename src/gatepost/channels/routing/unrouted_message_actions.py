@@ -1,6 +1,6 @@
 """
-Dead letters: messages that came through a trigger or a chat and that nobody got. Keep them with the reason, list and
-discard them. `replay_dead_letter` of `channels/intake_actions.py` routes one again.
+Unrouted messages: they came through a trigger or a chat, and nobody got them. Keep them with the reason, list and
+discard them. `replay_unrouted` of `channels/intake_actions.py` routes one again. Tools call them dead letters.
 
 An item of an inbox that is `dead` is something else: it was in an inbox, and its recipient failed to handle it.
 """
@@ -11,7 +11,7 @@ import msgspec
 
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.routing import rule_actions as routing_rules
-from gatepost.channels.routing.api import DeadLetter, DeadLetterOutcome, EventFields, UnroutedReason
+from gatepost.channels.routing.api import EventFields, UnroutedMessage, UnroutedOutcome, UnroutedReason
 from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core import json_limits as strict
@@ -37,7 +37,7 @@ def decode_event(text: str) -> EventFields:
     return msgspec.json.decode(text, type=EventFields)
 
 
-_LETTER: Final = Mapper(DeadLetter, envelope=decode_envelope, event=decode_event)
+_MESSAGE: Final = Mapper(UnroutedMessage, envelope=decode_envelope, event=decode_event)
 _NO_FIELDS: Final = EventFields()
 
 
@@ -81,7 +81,7 @@ def insert(
     *,
     sender: int | None = None,
 ) -> str | None:
-    """Return the id of a new dead letter; None if it is here already."""
+    """Return the id of a new unrouted message; None if it is here already."""
     id = tx.new_id("dead")
     row_count = tx.execute(
         "channels/route_rules/insert_unrouted",
@@ -123,46 +123,48 @@ def keep_event(tx: Transaction, event: Event, dedup_key: str) -> str | None:
 
 
 def has_key(tx: Reader, dedup_key: str) -> bool:
-    """Return True if a message with this dedup key is, or was, a dead letter."""
+    """Return True if a message with this dedup key is, or was, unrouted."""
     return tx.fetch_one("channels/route_rules/has_unrouted_key", dedup_key=dedup_key) is not None
 
 
-def page(tx: Reader, *, by: str | None, handled: bool = False, after: int = 0, limit: int = 100) -> list[DeadLetter]:
-    """Return dead letters, the oldest first; with `handled`, those that were replayed or discarded, too."""
+def page(
+    tx: Reader, *, by: str | None, handled: bool = False, after: int = 0, limit: int = 100
+) -> list[UnroutedMessage]:
+    """Return unrouted messages, the oldest first; with `handled`, those that were replayed or discarded, too."""
     routing_rules.require_right(tx, by)
-    return _LETTER.fetch_page(tx, "channels/route_rules/list_unrouted", has_handled=handled, after=after, limit=limit)
+    return _MESSAGE.fetch_page(tx, "channels/route_rules/list_unrouted", has_handled=handled, after=after, limit=limit)
 
 
 def count(tx: Reader) -> int:
-    """Return how many dead letters were neither replayed nor discarded."""
+    """Return how many unrouted messages were neither replayed nor discarded."""
     return fetch_number(tx, "channels/route_rules/count_unrouted")
 
 
-def show(tx: Reader, id: str, *, by: str | None) -> DeadLetter:
+def show(tx: Reader, id: str, *, by: str | None) -> UnroutedMessage:
     routing_rules.require_right(tx, by)
-    letter = _LETTER.fetch_one(tx, "channels/route_rules/find_unrouted", id=id)
-    if letter is None:
+    message = _MESSAGE.fetch_one(tx, "channels/route_rules/find_unrouted", id=id)
+    if message is None:
         raise NotFound(f"there is no unrouted message {id!r}", hint="`gatepost trigger dead` lists them")
-    return letter
+    return message
 
 
-def discard(tx: Transaction, id: str, *, by: str | None) -> DeadLetter:
-    """Discard a dead letter: it is marked as handled, and not routed."""
-    set_handled(tx, show(tx, id, by=by), DeadLetterOutcome.DISCARDED, by)
+def discard(tx: Transaction, id: str, *, by: str | None) -> UnroutedMessage:
+    """Discard an unrouted message: it is marked as handled, and not routed."""
+    set_handled(tx, show(tx, id, by=by), UnroutedOutcome.DISCARDED, by)
     return show(tx, id, by=by)
 
 
-def check_open(letter: DeadLetter) -> None:
-    """Refuse a dead letter that was replayed or discarded before."""
-    if letter.handled_at is not None:
-        outcome = letter.outcome or DeadLetterOutcome.REPLAYED
-        raise Conflict(f"the message {letter.id!r} was {outcome.value} by {letter.handled_by!r} already")
+def check_open(message: UnroutedMessage) -> None:
+    """Refuse an unrouted message that was replayed or discarded before."""
+    if message.handled_at is not None:
+        outcome = message.outcome or UnroutedOutcome.REPLAYED
+        raise Conflict(f"the message {message.id!r} was {outcome.value} by {message.handled_by!r} already")
 
 
-def set_handled(tx: Transaction, letter: DeadLetter, outcome: DeadLetterOutcome, by: str | None) -> None:
-    """Save what became of a dead letter, and who decided it."""
-    check_open(letter)
+def set_handled(tx: Transaction, message: UnroutedMessage, outcome: UnroutedOutcome, by: str | None) -> None:
+    """Save what became of an unrouted message, and who decided it."""
+    check_open(message)
     handler = directory.find_live(tx, by or directory.ADMINISTRATOR)
-    values = {"number": letter.number, "outcome": outcome, "handled_by": handler.number, "now": tx.now}
+    values = {"number": message.number, "outcome": outcome, "handled_by": handler.number, "now": tx.now}
     if not tx.execute("channels/route_rules/set_handled", **values):
-        raise Conflict(f"the message {letter.id!r} was replayed or discarded at the same moment")
+        raise Conflict(f"the message {message.id!r} was replayed or discarded at the same moment")
