@@ -4,6 +4,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -143,7 +144,7 @@ async def test_wrong_secrets_of_a_bot_are_limited_and_the_right_one_gets_in(gate
         return FakeApi()
 
     intake = TelegramIntake(gateway.store, TelegramBots(gateway.store, open_api))
-    object.__setattr__(gateway.app_state, "telegram", intake)
+    object.__setattr__(gateway.app_state, "channels", SimpleNamespace(intake=intake))
     header = "x-telegram-bot-api-secret-token"
     right = derive_keys(TOKEN).webhook_secret
     update = json.dumps({"update_id": 1, "poll": {}}).encode()

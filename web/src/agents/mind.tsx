@@ -111,9 +111,10 @@ export function Plans({ name }: { name: string }) {
   if (value.items.length === 0) {
     return (
       <Empty icon="clock" title="It has no plans">
-        <p>
-          Ask it in a space (“Remind us every day at 9”), or use <code>gatepost plan set --owner {toLine(name, 40)}</code>.
-        </p>
+        <p>Ask it in a space (“Remind us every day at 9”), or make a plan for it.</p>
+        <a class="button" href="/plans">
+          Go to plans
+        </a>
       </Empty>
     );
   }

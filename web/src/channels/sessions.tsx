@@ -44,9 +44,10 @@ export function Sessions() {
           error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
         ) : list.length === 0 ? (
           <Empty icon="space" title="Nobody has written yet">
-            <p>
-              Each conversation of a person on a channel is a session. Write one on the command line: <code>gatepost chat "How far is the report?"</code>
-            </p>
+            <p>Each conversation of a person on a channel is a session: on this page, on the command line, with a bot.</p>
+            <a class="button" href="/chat">
+              Go to chat
+            </a>
           </Empty>
         ) : (
           <ul class="card row-list">

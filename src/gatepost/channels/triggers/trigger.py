@@ -16,7 +16,7 @@ What people type (`gatepost chat`) needs no trigger: their credential says who t
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple, get_args
+from typing import Annotated, Final, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Meta, Struct, structs
@@ -111,7 +111,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True):
         return first <= hour < last if first <= last else hour >= first or hour < last
 
 
-class For(NamedTuple):
+class For(Struct, frozen=True):
     """In an annotation: the providers whose triggers may have a field; a field without it may be of any."""
 
     providers: tuple[str, ...]
