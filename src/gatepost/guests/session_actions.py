@@ -75,7 +75,8 @@ def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:
     owner = directory.find(tx, agent).owner or directory.ADMINISTRATOR
     text = f"the agent {agent!r} was let go in its session {quote_value(id, 120)}: {reason}"
     topic = f"hooks:{encode_filename(id)}:{tx.now // HOUR}"
-    push.push_alerts(tx, [push.build_alert(owner, text, topic, source="hooks", ref=Ref("agent", agent))])
+    ref = Ref("agent", agent)
+    push.push_alerts(tx, [push.build_alert(owner, text, topic, source="hooks", ref=ref, cause=ref)])
 
 
 def _require_agent(tx: Transaction, name: str) -> "Entity":

@@ -215,6 +215,8 @@ class Push(Struct, frozen=True, kw_only=True):
     route: Route | None = None
     #: the number of events that led to it; for an agent, at least as many as reached its inbox lately
     hops: int = 0
+    #: what Gatepost pushes it because of: `event` and an id, or `agent` and a name; it continues that chain of events
+    cause: Ref | None = None
     trust: Trust = Trust.MEMBER
 
 

@@ -93,10 +93,14 @@ def fail_post(tx: Transaction, network: str, id: str, reason: str) -> None:
     ledger_steps.delete_steps(tx, network, id)
     text = f"{record.kind} {id} of {record.sender} is not on the ledger, and never will be: {reason}"
     ref = Ref("mail", id) if record.kind == MailData.kind else None
+    recipients = [directory.ADMINISTRATOR]
     if record.sender != directory.ADMINISTRATOR and directory.find(tx, record.sender).is_live:
-        alert = push.build_alert(record.sender, text, f"ledger:{id}", source="ledger", ref=ref)
-        push.push_alerts(tx, [alert])
-    push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"ledger:{id}", source="ledger", ref=ref)])
+        recipients.insert(0, record.sender)
+    cause = Ref("agent", record.sender)
+    push.push_alerts(
+        tx,
+        [push.build_alert(to, text, f"ledger:{id}", source="ledger", ref=ref, cause=cause) for to in recipients],
+    )
 
 
 def warn_administrator(tx: Transaction, topic: str, text: str) -> None:

@@ -65,6 +65,8 @@ def _push_notice(tx: Transaction, mail: Mail, ack: AckState, text: str) -> None:
             content=f"your mail{title} to {mail.to} was {text}",
             dedup_key=f"ack:{mail.id}:{ack}",
             ref=Ref("mail", mail.id),
+            # mail that waits for the ledger is in no inbox yet
+            cause=Ref("event", mail.event) if mail.event else Ref("agent", mail.sender),
             trust=Trust.OWNER,
         ),
     )

@@ -22,7 +22,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
-from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.inbox.push import actions as push
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_item as rules, work_rows as work_items
 from gatepost.mail.ledger_delivery import WorkPosted
 from gatepost.mail.notification_rule import NotifyRule, build_rules, find_rule
@@ -234,7 +234,7 @@ def _notify(tx: Transaction, event: EventData, rule: NotifyRule, item: WorkItem,
     for target in rule.to:
         entities = _resolve(tx, target)
         if not entities:
-            _alert_unknown(tx, rule, target)
+            _alert_unknown(tx, rule, target, author)
         recipients |= {entity.number: entity for entity in entities if entity.number != author.number}
     title = f" ({item.title})" if item.title != item.id else ""
     reason = f": {event.reason}" if event.reason else ""
@@ -249,17 +249,18 @@ def _notify(tx: Transaction, event: EventData, rule: NotifyRule, item: WorkItem,
             priority=rule.priority,
             dedup_key=f"work:{item.type}:{item.id}:{event.uid}",
             ref=item.ref,
-            hops=chains.count_next_hops(tx, author),
+            cause=Ref("agent", author.name),
         ),
         None,
         list(recipients.values()),
     )
 
 
-def _alert_unknown(tx: Transaction, rule: NotifyRule, target: str) -> None:
+def _alert_unknown(tx: Transaction, rule: NotifyRule, target: str, author: Entity) -> None:
     """Tell the administrator, once, that a rule names nobody."""
     text = f"the setting work.notify sends {rule.pattern} to {target!r}, and no entity has this name"
-    push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, f"work.notify:{target}", source="work")])
+    topic, cause = f"work.notify:{target}", Ref("agent", author.name)
+    push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, topic, source="work", cause=cause)])
 
 
 def _find_recipients(tx: Transaction, addresses: Sequence[str]) -> list[Entity]:

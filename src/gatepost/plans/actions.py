@@ -104,7 +104,14 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
     """
     plans_due = _PLAN.fetch_all(tx, "plans/plans/take_due", now=tx.now, limit=limit)
     due_plans = list(_compute_firings(plans_due, tx.now))
-    _push_events(tx, due_plans)
+    slots = [(slot, plan_due) for plan_due in due_plans for slot in plan_due.firing.slots]
+    slots.sort(key=lambda entry: (entry[0], entry[1].plan.number))
+    outcomes = push.push_all(tx, [_build_push(plan_due.plan, slot) for slot, plan_due in slots])
+    for (_, plan_due), outcome in zip(slots, outcomes, strict=True):
+        if isinstance(outcome, GatepostError):
+            plan_due.error = outcome
+        elif not all(delivery.duplicate for delivery in outcome.deliveries):
+            plan_due.new_events += 1
     if due_plans:
         _save_fired(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
     push.push_alerts(tx, [_build_alert(due_plan.plan, due_plan.error) for due_plan in due_plans if due_plan.error])
@@ -349,17 +356,6 @@ def _compute_firings(plans_due: Sequence[Plan], now: Instant) -> Iterator[_DuePl
             due_plan.error = error
         event_count += len(due_plan.firing.slots)
         yield due_plan
-
-
-def _push_events(tx: Transaction, due_plans: Sequence[_DuePlan]) -> None:
-    slots = [(slot, due_plan) for due_plan in due_plans for slot in due_plan.firing.slots]
-    slots.sort(key=lambda entry: (entry[0], entry[1].plan.number))
-    outcomes = push.push_all(tx, [_build_push(due_plan.plan, slot) for slot, due_plan in slots])
-    for (_, due_plan), outcome in zip(slots, outcomes, strict=True):
-        if isinstance(outcome, GatepostError):
-            due_plan.error = outcome
-        elif not all(delivery.duplicate for delivery in outcome.deliveries):
-            due_plan.new_events += 1
 
 
 def _build_push(plan: Plan, slot: Instant) -> Push:

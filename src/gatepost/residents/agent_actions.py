@@ -16,6 +16,7 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.errors import Conflict, NotFound
+from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_config_json as rules
 from gatepost.residents.agent_config import AgentConfig, Resident
@@ -126,10 +127,10 @@ def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
     return _require_resident(tx, agent)
 
 
-def alert_owner(tx: Transaction, name: str, text: str, *, topic: str) -> None:
-    """Alert the owner of an agent, once for each topic."""
+def alert_owner(tx: Transaction, name: str, text: str, *, topic: str, hops: int = 0) -> None:
+    """Alert the owner of an agent, once for each topic; `hops` are those of a run that has just ended."""
     owner = directory.find_responsible(tx, directory.find(tx, name))
-    push.push_alerts(tx, [push.build_alert(owner, text, f"{name}:{topic}")])
+    push.push_alerts(tx, [push.build_alert(owner, text, f"{name}:{topic}", hops=hops, cause=Ref("agent", name))])
 
 
 def find_skills(tx: Reader, question: FindSkills) -> Sequence[str]:

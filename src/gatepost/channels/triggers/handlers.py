@@ -49,7 +49,7 @@ def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: 
 
 @api.ListTriggers.handler
 def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> api.TriggerPage:
-    return read_page(tx, api.TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
+    return read_page(tx, request, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
 
 
 @api.ShowTrigger.handler

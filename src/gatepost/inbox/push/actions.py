@@ -142,7 +142,14 @@ def push_copy(tx: Transaction, push: Push, recipient: Entity) -> PushResult:
 
 
 def build_alert(
-    to: str, content: str, topic: str, *, source: str = "gatepost", ref: Ref | None = None, hops: int = 0
+    to: str,
+    content: str,
+    topic: str,
+    *,
+    source: str = "gatepost",
+    ref: Ref | None = None,
+    hops: int = 0,
+    cause: Ref | None = None,
 ) -> Push:
     """Return the push of an alert by Gatepost; a recipient gets one alert for each topic."""
     return Push(
@@ -154,6 +161,7 @@ def build_alert(
         dedup_key=f"{ALERT_KEY_PREFIX}{topic}",
         ref=ref,
         hops=hops,
+        cause=cause,
         trust=Trust.OWNER,
     )
 
@@ -284,7 +292,7 @@ def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     result = broadcasts.store(tx, draft.event, _build_item_row(draft, 0), draft.sender, draft.data)
     if draft.event.hops > tx.limits.hops and not result.duplicate:
         # Agents take it one by one, so the administrator gets one alert instead of every owner.
-        push_alerts(tx, [_build_chain_alert(draft.event, directory.ADMINISTRATOR, "*")])
+        push_alerts(tx, [_build_chain_alert(tx, draft.event, directory.ADMINISTRATOR, "*")])
     return result
 
 
@@ -297,6 +305,7 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     _store_drafts(tx, drafts)
     alerts = [
         _build_chain_alert(
+            tx,
             draft.event,
             recipient.owner if recipient.owner != recipient.name else directory.ADMINISTRATOR,
             recipient.name,
@@ -385,7 +394,7 @@ def _build_item_row(draft: EventDraft, recipient: int) -> items.NewItem:
     )
 
 
-def _build_chain_alert(event: Event, to: str, recipient: str) -> Push:
+def _build_chain_alert(tx: Transaction, event: Event, to: str, recipient: str) -> Push:
     sender = event.sender.name if event.sender else None
     topic = chains.build_alert_topic(sender, recipient, event.created_at)
-    return build_alert(to, chains.build_alert_text(event, recipient), topic)
+    return build_alert(to, chains.build_alert_text(event, recipient), topic, hops=tx.limits.hops)  # it wakes, just

@@ -5,6 +5,10 @@ What an agent sends has one hop more than the longest chain behind it: in the ba
 reached its inbox in the last five minutes, back to the last item from a person. It does not matter how the agent read
 them, or whether it did. An item is from a person if its sender is human and it has no hops: if a program reports in a
 person's name what an agent did, the item has hops.
+
+What Gatepost itself pushes names its `cause`. It carries the hops of an event, if that is not older than five minutes;
+of an agent, it has the hops that the agent's next event would have. An alert of a chain that is too long wakes the
+owner, but nobody whom an agent that is an owner writes to because of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +18,9 @@ from msgspec.structs import replace
 
 from gatepost.core.ports import Reader
 from gatepost.core.times import HOUR, Instant
+from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
-from gatepost.inbox.event import CHAIN_PAUSE, Event, Push, compute_next_hops
+from gatepost.inbox.event import CHAIN_PAUSE, Event, Push, Ref, compute_next_hops
 
 #: items of an inbox that are checked; a loop with more foreign items between its steps is not the greatest cost there
 MAX_CHAIN_ITEMS: Final = 50
@@ -41,11 +46,21 @@ def _count_hops(tx: Reader, senders: Iterable[Entity]) -> dict[int, int]:
 
 def continue_chains(tx: Reader, pushes: Sequence[Push], senders: Sequence[Entity | None]) -> list[Push]:
     """
-    Return the pushes with the hops of their senders' chains; hops that a push names count only if they are more.
-    `senders` has the sender of each push.
+    Return the pushes with the hops of the chains of their senders and causes; hops that a push names count only if they
+    are more. `senders` has the sender of each push.
     """
-    hops = _count_hops(tx, [sender for sender in senders if sender is not None])
-    min_hops = [hops.get(sender.number, 0) if sender is not None else 0 for sender in senders]
+    causes = {push.cause for push in pushes if push.cause is not None}
+    names = [cause.id for cause in causes if cause.type == "agent"]
+    agents = entities.find_by_names(tx, names).values() if names else ()
+    hops = _count_hops(tx, [*(sender for sender in senders if sender is not None), *agents])
+    cause_hops = {Ref("agent", agent.name): hops.get(agent.number, 0) for agent in agents}
+    if events := [cause.id for cause in causes if cause.type == "event"]:
+        rows = tx.fetch_all("inbox/events/read_hops", ids=sorted(events), since=tx.now - CHAIN_PAUSE)
+        cause_hops |= {Ref("event", row.id): row.hops for row in rows}
+    min_hops = [
+        max(hops.get(sender.number, 0) if sender else 0, cause_hops.get(push.cause, 0) if push.cause else 0)
+        for push, sender in zip(pushes, senders, strict=True)
+    ]
     return [
         replace(push, hops=least) if 0 <= push.hops < least else push
         for push, least in zip(pushes, min_hops, strict=True)

@@ -42,6 +42,9 @@ SELECT * FROM unnest(
     :trust::text[], :occurred_at::bigint[]
 )
 
+-- name: read_hops
+SELECT id, hops FROM events WHERE id IN :ids[] AND created_at > :since
+
 -- name: lock
 SELECT arrival FROM events WHERE arrival IN :arrivals[] ORDER BY arrival FOR UPDATE
 

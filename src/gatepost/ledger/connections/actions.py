@@ -187,8 +187,9 @@ def record_request(tx: Transaction, topic: Topic, sequence: int, requester: Oper
     )
     text = f"account {requester.account} asks {entity.name} for a connection: `gatepost ledger accept {id}`"
     responsible = directory.find_responsible(tx, entity)
+    ref, cause = Ref("connection", id), Ref("agent", entity.name)
     push.push_alerts(
-        tx, [push.build_alert(responsible, text, f"connection:{id}", source="ledger", ref=Ref("connection", id))]
+        tx, [push.build_alert(responsible, text, f"connection:{id}", source="ledger", ref=ref, cause=cause)]
     )
     return None
 
@@ -252,6 +253,7 @@ def _tell(tx: Transaction, connection: Connection, text: str, trust: Trust = Tru
             content=text[: tx.limits.content],
             priority=Priority.NORMAL,
             ref=Ref("connection", connection.id),
+            cause=Ref("agent", connection.entity),
             trust=trust,
         ),
     )

@@ -14,14 +14,12 @@ from gatepost.operations.pagination import read_page
 def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -> api.ConnectionPage:
     return read_page(
         tx,
-        api.ConnectionPage,
+        request,
         connections.page,
-        view=api.ConnectionView.of,
         state=request.state,
         viewer=caller.entity,
         is_incoming=request.incoming,
         after=request.after,
-        limit=request.limit,
     )
 
 

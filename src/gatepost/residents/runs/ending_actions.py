@@ -112,7 +112,8 @@ def stop_at_limit(
         text = (
             f"the cycles of {run.agent!r} ended at a limit {_LIMITS_IN_A_ROW} times in a row, the last at its {limit}"
         )
-        alert_owner(tx, run.agent, f"{text}; `gatepost agent runs {run.agent}` shows them", topic=f"limit:{run.id}")
+        text += f"; `gatepost agent runs {run.agent}` shows them"
+        alert_owner(tx, run.agent, text, topic=f"limit:{run.id}", hops=run.outgoing_hops)
     return _has_more_work(tx, run_lease)
 
 
@@ -150,7 +151,7 @@ def release_run(tx: Transaction, run_lease: RunLease, trouble: str, error: str, 
     if any(item.state is ItemState.DEAD for _, item in failed_items):
         batch_limit = None
         text = f"an event made the model of {run.agent!r} fail again and again: {failed_events[0]} ({error})"
-        alert_owner(tx, run.agent, text, topic=failed_events[0])
+        alert_owner(tx, run.agent, text, topic=failed_events[0], hops=run.outgoing_hops)
     _rest_agent(tx, run_lease, retry_in, batch_limit)
 
 
@@ -172,7 +173,8 @@ def record_refusal(tx: Transaction, run_lease: RunLease, error: str, retry_in: D
         return None
     _end_run(tx, run_lease, RunStatus.FAILED, error=error)
     run = run_lease.run
-    alert_owner(tx, run.agent, f"the run {run.id} of {run.agent!r} could not be ended: {error}", topic=run.id)
+    text = f"the run {run.id} of {run.agent!r} could not be ended: {error}"
+    alert_owner(tx, run.agent, text, topic=run.id, hops=run.outgoing_hops)
     agents.record_cycles(tx, run_lease.resident)
     return _has_more_work(tx, run_lease)
 
