@@ -24,7 +24,7 @@ MISTAKES: Final = [
     (["gate", "show", "a/b"], 2, "'a/b' is not the id of a gate", "such an id is gate_ and 32 digits"),
     (["inbox", "show", "evt_42"], 2, "'evt_42' is not the id of an event", "such an id is evt_ and 32 digits"),
     (["key", "revoke", "a/b"], 2, "KEY: 'a/b' is not a name or an id", ""),
-    (["inbox", "push", "--session", "a/b", "x"], 2, "--session: 'a/b' is not the id of a session", ""),
+    (["inbox", "push", "--session", "a/b", "x"], 2, "--session: 'a/b' is not the id of a guest session", ""),
     (["agent", "list", "--team", NOT_UTF8], 2, "--team is not valid UTF-8", "convert it first"),
     (["agent", "list", "-n", NOT_UTF8], 2, "--limit: 'x\\udcff' is not a number from 1 to 100000", ""),
     (["key", "revoke", NOT_UTF8], 2, "KEY is not valid UTF-8", ""),

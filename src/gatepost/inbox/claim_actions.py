@@ -247,7 +247,7 @@ def pull(
 
 
 def extend(tx: Transaction, id: str, *, owner: str, fence: int, hold: Duration) -> None:
-    """Hold a guest's claim for its session, until `hold` from now. A stale owner is refused."""
+    """Hold a guest's claim for its guest session, until `hold` from now. A stale owner is refused."""
     _check_holder(id, owner, fence)
     if not tx.execute("inbox/claims/extend", id=id, owner=owner, fence=fence, deadline=tx.now + hold):
         raise _build_claim_error(tx, id)

@@ -112,7 +112,7 @@ class Ref(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """Where a reply goes: a channel, and a session on it."""
+    """Where a reply goes: a channel, and a channel session."""
 
     channel: str
     session: str
@@ -173,7 +173,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     #: `drain`, `session`, `run` or `person`
     kind: str
-    #: the session, the run or the person
+    #: the guest session, the run or the person
     owner: str
     at: Instant
 
@@ -301,7 +301,7 @@ class Heard(Struct, frozen=True, kw_only=True):
     channel: str
     session: str
     text: str
-    #: whether it begins the session anew, and is no prompt
+    #: whether it begins the channel session anew, and is no prompt
     is_reset: bool = False
     #: whether its sender has only passed it on
     is_forwarded: bool = False

@@ -24,7 +24,7 @@ from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, load_js
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
-#: items among which the prompts of a session are looked for
+#: items among which the prompts of a channel session are looked for
 _MAX_PROMPT_ITEMS: Final = 1_000
 #: after every arrival
 _END: Final = 2**62
@@ -58,7 +58,7 @@ def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, st
 
 
 class SessionPrompt(NamedTuple):
-    """An event by which somebody wrote in a session of a channel."""
+    """An event by which somebody wrote in a channel session."""
 
     id: str
     channel: str
@@ -66,7 +66,7 @@ class SessionPrompt(NamedTuple):
 
 
 def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionPrompt]:
-    """Return the prompts of a session among the last items of a recipient, the newest first."""
+    """Return the prompts of a channel session among the last items of a recipient, the newest first."""
     rows = tx.fetch_all("inbox/items/list_last_prompts", recipient=recipient, session=session, limit=_MAX_PROMPT_ITEMS)
     return [SessionPrompt(row.id, row.channel, row.source) for row in rows]
 

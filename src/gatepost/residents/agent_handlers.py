@@ -1,4 +1,4 @@
-"""Agents, and what belongs to them: configurations, minds, goals, memories, sessions."""
+"""Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
 
 from typing import Any
 
