@@ -13,6 +13,7 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.event import Priority
+from gatepost.inbox.item_rows import ItemFilter
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_number, parse_cursor_pair, read_page
@@ -113,8 +114,8 @@ def mark_seen(tx: Transaction, request: api.MarkSeen, caller: Caller) -> api.See
     return api.SeenView(seen=items.mark_seen(tx, request.name, request.events))
 
 
-def _build_filter(request: api.ItemsRequest) -> claims.ItemFilter:
-    return claims.ItemFilter(
+def _build_filter(request: api.ItemsRequest) -> ItemFilter:
+    return ItemFilter(
         state=request.state,
         type=request.type,
         priority=None if request.priority is None else Priority(request.priority),
