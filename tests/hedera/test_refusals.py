@@ -7,7 +7,7 @@ import pytest
 
 from gatepost.directory import entity_actions as directory
 from gatepost.inbox.event import Priority, Ref
-from gatepost.ledger.topic import MAX_MESSAGE_SIZE, Topic, TopicKind
+from gatepost.ledger.topic import MAX_MESSAGE_SIZE, LedgerTopic, TopicKind
 from gatepost.mail import work_actions as work
 from gatepost.mail.sent_mail import PostState
 from tests.hedera.office import TASK, LedgerOffice
@@ -18,7 +18,7 @@ POSTGRES_BY_NIGHT = True
 KINDS = [TopicKind.INBOUND, TopicKind.BROADCAST, TopicKind.WORK]
 
 
-def find_topic(office: LedgerOffice, kind: TopicKind) -> Topic:
+def find_topic(office: LedgerOffice, kind: TopicKind) -> LedgerTopic:
     return office.find_topic(kind, "bob" if kind is TopicKind.INBOUND else None)
 
 

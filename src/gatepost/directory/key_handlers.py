@@ -1,6 +1,6 @@
 """
 Keys and one-time links, whose secrets are made here, because verbs and rules are pure; and who is calling.
-`gateway/sign_in_route.py` has what needs a cookie.
+`gateway/sign_in_endpoint.py` has what needs a cookie.
 """
 
 import secrets

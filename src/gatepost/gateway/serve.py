@@ -90,7 +90,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
         channels = Channels(store, channel_options, build_holder())
         options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
-            max_cycles=settings.residents.most,
+            max_cycles=settings.residents.max_cycles,
             lease=settings.residents.lease,
             remind=live_streams.wake,
             command_options=app.build_command_options(settings),

@@ -80,7 +80,7 @@ class PermissionVerdict(Notification[VerdictParams, Literal["notifications/claud
     params: VerdictParams
 
 
-class Channel:
+class ClaudeChannel:
     """The channel of one server. `tasks` runs what outlives a notification."""
 
     def __init__(self, host: Host, *, relays_permissions: bool) -> None:

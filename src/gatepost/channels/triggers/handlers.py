@@ -1,4 +1,4 @@
-"""Triggers, which are managed here; `gateway/webhook_routes.py` receives what is sent to them."""
+"""Triggers, which are managed here; `gateway/webhook_endpoints.py` receives what is sent to them."""
 
 from functools import cached_property
 from typing import Any, Final, NamedTuple

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
 
 
-class McpRoute:
+class McpEndpoint:
     def __init__(self, state: GatewayState, dispatcher: Dispatcher) -> None:
         self._state = state
         self._dispatcher = dispatcher
