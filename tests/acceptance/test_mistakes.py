@@ -126,7 +126,7 @@ WRONG_OPTIONS: Final = [
     ((*PUSH, "--ttl", "10", "x"), "--ttl: '10' is not a duration", DURATION_HINT),
     ((*PUSH, "--ttl", "99999999999d", "x"), "--ttl: '99999999999d' is too long", "at most a hundred years"),
     (("send", "analyst", "x", "--ack-within", "5"), "--ack-within: '5' is not a duration", DURATION_HINT),
-    ((*PUSH, "--ttl", "0000m", "x"), "--ttl: '0000m' is no time at all", "use a duration over zero"),
+    ((*PUSH, "--ttl", "0000m", "x"), "--ttl: '0000m' is not over zero", "use a duration over zero"),
     ((*PUSH, ""), "the text is empty", "give TEXT"),
     ((*PUSH, "-"), "stdin is empty", "the command that writes to it may have failed"),
     ((*PUSH, "--data", "[" * 200 + "]" * 200), "nested over 100 deep", "send it flatter"),

@@ -274,7 +274,7 @@ async def test_chunks_in_any_order_are_joined_and_too_many_are_refused(ledger: L
     ann.submit_chunk(topic.id, message[:800], 1, 65)
     await ledger.settle()
     assert ledger.list_inbox("bob") == [("hello " * 300)]
-    assert ledger.list_refusals(topic)[3:] == ["it has 65 chunks, and 64 are the most"]
+    assert ledger.list_refusals(topic)[3:] == ["it has 65 chunks, over the limit of 64"]
 
 
 @pytest.mark.parametrize("priority", range(1, 6))

@@ -193,7 +193,7 @@ def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: 
     if event is None:
         return decisions.ask(tx, question, by=by)
     if by is None:
-        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
+        raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
     origin = mail.find_readable_event(tx, find_event_id(tx, event, asker), asker)
     trigger, session = find_route(tx, origin)

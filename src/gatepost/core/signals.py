@@ -120,6 +120,6 @@ class Position(NamedTuple):
         match = re.fullmatch(_POSITION_PATTERN, text, re.ASCII)
         if match is None or int(match[1]) >= _MAX_NUMBER or int(match[2]) >= _MAX_NUMBER:
             raise Invalid(
-                f"{quote_value(text)} is not a place to resume from", hint="send the last `id:` back as it was"
+                f"{quote_value(text)} is not a position to resume from", hint="send the last `id:` back as it was"
             )
         return Position(int(match[1]), int(match[2]))

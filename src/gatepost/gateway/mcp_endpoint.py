@@ -101,7 +101,7 @@ class McpEndpoint:
 
         async def verify() -> None:
             if await self._state.authenticator.authenticate(exchange.headers) != caller:
-                raise Unauthorized("the credential is no longer good")
+                raise Unauthorized("the credential is no longer valid")
 
         return Peer(name=caller.name or ADMINISTRATOR, caller=caller, send=send, verify=verify)
 

@@ -80,7 +80,9 @@ def courier(
         output.talk(f"cannot check now who {name!r} is: {error.message}")
         agent, names = name, {name}
     if guest is not None and guest.agent not in names:
-        raise Invalid(f"the session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out")
+        raise Invalid(
+            f"the guest session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out"
+        )
     with ExitStack() as stack:
         source = CourierSource(configuration, agent, stack)
         asyncio.run(_run_courier(configuration, source, names, session, method))

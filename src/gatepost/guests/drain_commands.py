@@ -87,7 +87,7 @@ def drain(
     """
     as_json = json or form == "json"
     if reconcile and session is None:
-        raise Invalid("--reconcile is about the spool of a guest session", hint="name the session with --session")
+        raise Invalid("--reconcile is about the spool of a guest session", hint="name it with --session")
     if session is not None and (reconcile or to is None):
         _drain_session(session, to, reconcile=reconcile, as_json=as_json, limit=limit)
     else:

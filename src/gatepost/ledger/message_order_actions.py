@@ -122,7 +122,7 @@ def _join_chunks(
     if chunk is None or chunk.total == 1:
         return message.content
     if chunk.total > MAX_CHUNKS:
-        raise MessageRefused(f"it has {chunk.total} chunks, and {MAX_CHUNKS} are the most")
+        raise MessageRefused(f"it has {chunk.total} chunks, over the limit of {MAX_CHUNKS}")
     stored_messages = topics.list_chunks(tx, topic, chunk.transaction, limit=2 * MAX_CHUNKS)
     others = [stored.message for stored in stored_messages if stored.refused is None]
     others += [earlier.message for earlier in earlier_messages if earlier.refused is None]
