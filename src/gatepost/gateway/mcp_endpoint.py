@@ -1,5 +1,5 @@
 """
-`POST /mcp`: the MCP server of a gateway, with the credentials of all other routes.
+`POST /mcp`: the MCP server of a gateway, with the credentials of all other requests.
 
     Host and Origin (421, 403)  ->  credential (401, 403)  ->  body (413)  ->  the server (`gatepost.mcp`)
 

@@ -1,5 +1,5 @@
 """
-Describe all operations as OpenAPI 3.1: routes, parameters, bodies with examples, answers, and every error. And as a
+Describe all operations as OpenAPI 3.1: endpoints, parameters, bodies with examples, answers, and every error. And as a
 page for people, which is plain HTML: it needs no script and nothing from elsewhere.
 
 The description is made from the declarations, so it cannot differ from what the gateway does.

@@ -83,7 +83,7 @@ class GatewayApp:
             await self._dispatcher.answer(exchange, target, path)
 
     def _count(self, exchange: HttpExchange, seconds: float) -> None:
-        """Count and log an answer by the route's template, never by the path: paths have names in them."""
+        """Count and log an answer by the endpoint's template, never by the path: paths have names in them."""
         method = exchange.method if exchange.method in _METHODS else "OTHER"
         self.state.meters.requests.labels(exchange.template, method, exchange.status).inc()
         self.state.meters.seconds.labels(exchange.template).observe(seconds)
@@ -144,11 +144,11 @@ class _Node(Generic[T]):
 
 class Router(Generic[T]):
     """
-    A tree of routes: a path is found segment by segment, however many routes there are. Segments are split before they
+    A tree of endpoints: a path is found segment by segment, however many there are. Segments are split before they
     are unquoted: a `%2F` is part of a name, not the end of a segment.
 
     A segment that is written out is tried before one that is a parameter, and the method decides among all that fit:
-    `POST /api/inbox/batch` and `GET /api/inbox/{name}` are two routes, and an inbox may be called `batch`.
+    `POST /api/inbox/batch` and `GET /api/inbox/{name}` are two endpoints, and an inbox may be called `batch`.
     """
 
     def __init__(self) -> None:
