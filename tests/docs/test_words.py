@@ -9,7 +9,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("src", "docs", "README.md", "CONTRIBUTING.md", "web/src", "clients", "examples", "plugins", "bench", "tools")
+PLACES = (
+    "src",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "web/src",
+    "clients",
+    "examples",
+    "plugins",
+    "bench",
+    "tools",
+)
 SUFFIXES = {".py", ".sql", ".md", ".toml", ".ts", ".tsx"}
 #: what was decided or stored then keeps its words
 HISTORY = ("docs/decisions/", "src/gatepost/stores/migrations/")
