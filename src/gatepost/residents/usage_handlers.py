@@ -5,7 +5,7 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
 from gatepost.operations.pagination import parse_cursor_pair, read_page
-from gatepost.residents import usage_actions as usage, usage_api as api
+from gatepost.residents import budget_actions as budgets, usage_actions as usage, usage_api as api
 from gatepost.residents.runs.api import RunPage
 
 
@@ -51,7 +51,7 @@ def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Call
 
 @api.ListBudgets.handler
 def list_budgets(tx: Reader, request: api.ListBudgets, caller: Caller) -> api.BudgetPage:
-    return read_page(tx, request, usage.page_budgets, agent=request.agent, after=request.after)
+    return read_page(tx, request, budgets.page_budgets, agent=request.agent, after=request.after)
 
 
 def _parse_times(tx: Reader, request: api.ShowUsage | api.ListExpensiveRuns) -> tuple[Instant, Instant]:
