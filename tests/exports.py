@@ -64,8 +64,8 @@ from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.runs import ending_actions as run_endings, rows as runs
+from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.deferred_call_actions import answer_call
-from gatepost.residents.runs.run import RunLimit
 from gatepost.spaces import actions as spaces
 from gatepost.stores.row_mapping import get_columns
 from gatepost.testing import Kit

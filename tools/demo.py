@@ -92,7 +92,7 @@ class Roastery:
                 await self.send(MarkRead(id=space.id, seq=space.last_seq, name="admin"))
 
     async def move_to(self, behind: float) -> None:
-        """Move the clock forward until it is so many seconds behind. What is due fires on the half hour."""
+        """Move the clock forward until it is `behind` seconds behind. What is due fires on the half hour."""
         while self._clock.behind > behind:
             now = time.time() - self._clock.behind
             self._clock.behind = max(behind, self._clock.behind - (_STEP - now % _STEP + 1))

@@ -21,7 +21,7 @@ from gatepost.channels.shared_inbox.api import ListSharedEntries
 from gatepost.channels.triggers.api import AddTrigger
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.directory.entity_api import ChangeEntity
-from gatepost.inbox.event import Answered, Heard, Mailed
+from gatepost.inbox.event import Answered, Mailed, PromptReceived
 from gatepost.residents.background.function_agent import AgentContext, EventBatch
 from gatepost.residents.runs.api import ListRuns
 
@@ -47,7 +47,7 @@ async def control(batch: EventBatch, me: AgentContext) -> None:
 
 async def plan_ahead(batch: EventBatch, me: AgentContext) -> None:
     """System4 talks with people: it asks before it plans, and answers on the channel that they wrote on."""
-    for prompt in batch.of(Heard):
+    for prompt in batch.of(PromptReceived):
         await me.use("ask_decision", question="Which market first?", options=MARKETS, event=prompt.session)
     for answer in batch.of(Answered):
         await me.mail("team:root/system3", f"open a shop in {answer.text}")

@@ -5,9 +5,32 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gatepost.embedded import Gatepost
-    from gatepost.inbox.event import Answered, Called, Due, Ended, Heard, Mailed, Noted, Posted, Returned, Told
+    from gatepost.inbox.event import (
+        Answered,
+        GateEnded,
+        Mailed,
+        Noted,
+        Notified,
+        PlanDue,
+        Posted,
+        PromptReceived,
+        ServiceCalled,
+        ToolReturned,
+    )
 
-__all__ = ["Answered", "Called", "Due", "Ended", "Gatepost", "Heard", "Mailed", "Noted", "Posted", "Returned", "Told"]
+__all__ = [
+    "Answered",
+    "GateEnded",
+    "Gatepost",
+    "Mailed",
+    "Noted",
+    "Notified",
+    "PlanDue",
+    "Posted",
+    "PromptReceived",
+    "ServiceCalled",
+    "ToolReturned",
+]
 
 
 def __getattr__(name: str) -> "Any":

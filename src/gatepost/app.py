@@ -251,7 +251,7 @@ def _find_token(variables: Mapping[str, str], reference: str) -> str | None:
 
 
 def build_spool(configuration: Configuration) -> Spool:
-    """Return the spool of guests' sessions; its files are created with the first line."""
+    """Return the spool of guest sessions; its files are created with the first line."""
     from gatepost.guests.spool_files import FileSpool
 
     return FileSpool(configuration.settings.spool.path)

@@ -60,7 +60,7 @@ def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: st
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation
     path = [getattr(request, name) for name in operation.path_fields]
-    scope = _hash([operation.route, path, caller.kind, caller.name])  # a database cannot index a path of any length
+    scope = _hash([operation.endpoint, path, caller.kind, caller.name])  # a database cannot index a path of any length
     return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller, prepared)
 
 

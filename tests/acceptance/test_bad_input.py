@@ -46,7 +46,7 @@ BAD_PUSHES = [
     (["--to", "analyst", "--priority", "5", "x"], "'5' is not a priority", "use 0 to 4"),
     (["--to", "analyst", "--ttl", "10", "x"], "--ttl: '10' is not a duration", "write a number and a unit"),
     (["--to", "analyst", "--ttl", "-5m", "x"], "--ttl: '-5m' is not a duration", "write a number and a unit"),
-    (["--to", "analyst", "--ttl", "0s", "x"], "--ttl: '0s' is no time at all", "use a duration over zero"),
+    (["--to", "analyst", "--ttl", "0s", "x"], "--ttl: '0s' is not over zero", "use a duration over zero"),
     (["--to", "analyst", "--type", "gossip", "x"], "'gossip' is not a type of event", "use one of space_message"),
     (["--to", "analyst", "--ref", "task", "x"], "'task' is not a reference", "write it as TYPE:ID"),
     (["--to", "analyst", "--data", "{bad"], "--data: '{bad' is not JSON", "write it as"),

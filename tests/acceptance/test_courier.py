@@ -114,10 +114,10 @@ def test_a_guest_that_is_gone_keeps_nobody_waiting(cli: CommandLine) -> None:
         ([], 2, "the courier has no agent"),
         (["--as", ""], 2, "--as is empty"),
         (["--as", "nobody"], 2, "there is no entity 'nobody'"),
-        (["--as", "husam"], 1, "'husam' is a person, and has no sessions"),
-        (["--as", "quinn", "--session", "s1"], 2, "the session 's1' is one of 'analyst', not of 'quinn'"),
+        (["--as", "husam"], 1, "'husam' is a person, and has no guest sessions"),
+        (["--as", "quinn", "--session", "s1"], 2, "the guest session 's1' is one of 'analyst', not of 'quinn'"),
         (["--as", "quinn", "--nudge", "ftp://x/"], 2, "'ftp://x/' is not a URL to nudge by"),
-        (["--rewake"], 1, "no session is named on stdin"),
+        (["--rewake"], 1, "no guest session is named on stdin"),
     ],
 )
 def test_wrong_use_is_one_sentence(cli: CommandLine, words: list[str], code: int, error: str) -> None:

@@ -102,7 +102,7 @@ def test_in_a_session_of_a_guest(cli: CommandLine) -> None:
     assert len(cli.run_ok("decision", "list", "--session", "s-9", "--json").json) == 2
     for asker in ([], ["--as", "quinn"]):
         unknown_result = cli("decision", "ask", "Why?", "--text", "--session", "s-8", *asker)
-        assert (unknown_result.code, unknown_result.error) == (1, "there is no session 's-8'")
+        assert (unknown_result.code, unknown_result.error) == (1, "there is no guest session 's-8'")
 
 
 def test_check(cli: CommandLine) -> None:

@@ -187,7 +187,7 @@ def test_entries_with_and_without_a_name_are_found(cli: CommandLine) -> None:
         ("", 2, "--agent is empty"),
         ("ann b; rm", 2, "'ann b; rm' is not a name"),
         ("analist", 2, "there is no entity 'analist'"),
-        ("husam", 1, "'husam' is a person, and has no sessions"),
+        ("husam", 1, "'husam' is a person, and has no guest sessions"),
     ],
 )
 def test_an_agent_that_is_none_is_not_written(cli: CommandLine, name: str, code: int, error: str) -> None:

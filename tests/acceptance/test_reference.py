@@ -74,7 +74,7 @@ def test_who_the_current_agent_is_stands_where_it_is_spoken_of() -> None:
         for path in VERBS:
             with failures.check(path):
                 text = " ".join(build_help(path, 80).split())
-                assert ("current agent" in text) == ("The current agent is that of the session" in text)
+                assert ("current agent" in text) == ("The current agent is that of the guest session" in text)
 
 
 def test_only_examples_are_wider_than_a_terminal_of_50_columns() -> None:

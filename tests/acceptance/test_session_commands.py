@@ -12,7 +12,7 @@ def test_a_push_for_a_session_goes_to_whoever_is_in_it(cli: CommandLine) -> None
     push_result = cli.run_ok("inbox", "push", "--session", "s-1", "--json", "tea")
     assert [recipient["name"] for recipient in push_result.json["recipients"]] == ["analyst"]
     refusal = cli("inbox", "push", "--session", "s-2", "tea")
-    assert (refusal.code, refusal.error) == (1, "there is no session 's-2'")
+    assert (refusal.code, refusal.error) == (1, "there is no guest session 's-2'")
     usage_error = cli("inbox", "push", "--session", "s-1", "--to", "quinn", "tea")
     assert (usage_error.code, usage_error.error) == (2, "give only one of --to, --bead, --session and --broadcast")
 

@@ -76,7 +76,7 @@ def test_within_a_session_it_need_not_be_named(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        (("mark", "tested"), 2, "no session is given"),
+        (("mark", "tested"), 2, "no guest session is given"),
         (("mark", "tested", "--session", ""), 2, "--session is empty"),
         (("mark", "tested", *SESSION_ARGS), 1, "there is no session gate 'tested'"),
         (("mark", "../../etc", *SESSION_ARGS), 2, "'../../etc' is not a name of a session gate"),

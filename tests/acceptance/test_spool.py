@@ -155,7 +155,7 @@ def test_no_session_gets_out_of_the_folder_of_spools(cli: CommandLine, session: 
 @pytest.mark.parametrize(
     ("words", "path", "message"),
     [
-        (["--reconcile"], "", "--reconcile is about the spool of a session"),
+        (["--reconcile"], "", "--reconcile is about the spool of a guest session"),
         (["--session", " "], "", "--session is empty"),
         (
             ["--session", SESSION],

@@ -34,7 +34,7 @@ from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.hedera import compression, import_key
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
@@ -246,7 +246,7 @@ def _read_records(tx: Reader) -> list[Any]:
     ]
 
 
-def _check_copy(store: Store, topic: Topic, network: HederaNetwork) -> None:
+def _check_copy(store: Store, topic: LedgerTopic, network: HederaNetwork) -> None:
     """The store has the messages of a topic as they are on the network, and all of them are proved."""
     if topic.kind in (TopicKind.FILE, TopicKind.PEER):
         return

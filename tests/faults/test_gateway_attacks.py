@@ -409,7 +409,7 @@ def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, conne
 def test_all_signed_webhooks_together_have_a_limit(
     hooked_server: GatewayThread, connections: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.webhook_routes._MAX_ALL_UNVERIFIED", 10_000)
+    monkeypatch.setattr("gatepost.gateway.webhook_endpoints._MAX_ALL_UNVERIFIED", 10_000)
 
     def deliver() -> int:
         connection = connect(connections, hooked_server).send_request(

@@ -35,7 +35,7 @@ from gatepost.ledger.profile_actions import SYNC_JOB
 from gatepost.ledger.profile_publisher_background import ProfilePublisher
 from gatepost.ledger.public_ledger import PublicLedger
 from gatepost.ledger.running_hash import TopicVerification
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.ledger.topic_actions import POST_JOB
 from gatepost.ledger.topic_api import SyncResult
 from gatepost.ledger.topic_rows import StoredMessage
@@ -214,10 +214,10 @@ class LedgerOffice:
         await self.settle()
         return result
 
-    def list_topics(self, kind: TopicKind | None = None) -> list[Topic]:
+    def list_topics(self, kind: TopicKind | None = None) -> list[LedgerTopic]:
         return self.store.read_sync(ledger.page_topics, kind=kind, viewer=None, limit=1_000)
 
-    def find_topic(self, kind: TopicKind, entity: str | None = None) -> Topic:
+    def find_topic(self, kind: TopicKind, entity: str | None = None) -> LedgerTopic:
         [topic] = [topic for topic in self.list_topics(kind) if topic.entity == entity]
         return topic
 
@@ -238,18 +238,18 @@ class LedgerOffice:
         self.network.set_balance(str(self.find_account(name)), 1_000 * HBAR)
         return Poster(self.network, str(self.find_account(name)), key, inbound)
 
-    def verify(self, topic: Topic, **options: Any) -> TopicVerification:
+    def verify(self, topic: LedgerTopic, **options: Any) -> TopicVerification:
         """Verify a topic as it is now."""
         now = self.store.read_sync(ledger.find_topic, topic.id)
         return self.store.read_sync(ledger.verify_topic, now, **options)
 
-    def read_messages(self, topic: Topic) -> list[StoredMessage]:
+    def read_messages(self, topic: LedgerTopic) -> list[StoredMessage]:
         """Return the messages of a topic that are in the store; all of them are proved."""
         verification = self.verify(topic)
         assert (verification.proved, verification.first_fault) == (verification.messages, None)
         return self.store.read_sync(ledger.page_messages, topic, limit=1_000)
 
-    def list_refusals(self, topic: Topic) -> list[str | None]:
+    def list_refusals(self, topic: LedgerTopic) -> list[str | None]:
         """Return why each message of a topic does not count; None for one that does."""
         return [stored.refused for stored in self.store.read_sync(ledger.page_messages, topic, limit=1_000)]
 

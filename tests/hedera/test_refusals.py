@@ -7,7 +7,7 @@ import pytest
 
 from gatepost.directory import entity_actions as directory
 from gatepost.inbox.event import Priority, Ref
-from gatepost.ledger.topic import MAX_MESSAGE_SIZE, Topic, TopicKind
+from gatepost.ledger.topic import MAX_MESSAGE_SIZE, LedgerTopic, TopicKind
 from gatepost.mail import work_actions as work
 from gatepost.mail.sent_mail import PostState
 from tests.hedera.office import TASK, LedgerOffice
@@ -18,7 +18,7 @@ POSTGRES_BY_NIGHT = True
 KINDS = [TopicKind.INBOUND, TopicKind.BROADCAST, TopicKind.WORK]
 
 
-def find_topic(office: LedgerOffice, kind: TopicKind) -> Topic:
+def find_topic(office: LedgerOffice, kind: TopicKind) -> LedgerTopic:
     return office.find_topic(kind, "bob" if kind is TopicKind.INBOUND else None)
 
 
@@ -274,7 +274,7 @@ async def test_chunks_in_any_order_are_joined_and_too_many_are_refused(ledger: L
     ann.submit_chunk(topic.id, message[:800], 1, 65)
     await ledger.settle()
     assert ledger.list_inbox("bob") == [("hello " * 300)]
-    assert ledger.list_refusals(topic)[3:] == ["it has 65 chunks, and 64 are the most"]
+    assert ledger.list_refusals(topic)[3:] == ["it has 65 chunks, over the limit of 64"]
 
 
 @pytest.mark.parametrize("priority", range(1, 6))

@@ -38,7 +38,7 @@ class Office:
 
     def list_http_requests(self) -> list[Any]:
         """The requests over HTTP that are being answered."""
-        app = self.gateway_thread.gateway.app._mcp_route._app
+        app = self.gateway_thread.gateway.app._mcp_endpoint._app
         return list(app._host.exchanges) if app is not None else []
 
     def has_http_call(self) -> bool:

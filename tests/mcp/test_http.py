@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.gateway import mcp_route
+from gatepost.gateway import mcp_endpoint
 from tests.gateways import GatewayThread
 from tests.mcp.office import Office
 
@@ -81,7 +81,7 @@ class TestHosts:
 async def test_without_the_extra_a_problem_says_what_to_install(
     gateway_thread: GatewayThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_route, "find_spec", lambda _: None)
+    monkeypatch.setattr(mcp_endpoint, "find_spec", lambda _: None)
     async with gateway_thread.open_client() as client:
         answer = await client.post("/mcp", json=CALL, headers=HEADERS)
         assert answer.status_code == 404

@@ -33,8 +33,9 @@ from gatepost.residents.runs import (
     journal_actions as run_journal,
     resume_actions as run_resume,
 )
+from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.resume_actions import LeasedRun
-from gatepost.residents.runs.run import RunLimit, RunStatus
+from gatepost.residents.runs.run import RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 

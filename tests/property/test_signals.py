@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from hypothesis import example, given, strategies as some
 
-from gatepost.core.signals import EVERY_INBOX, Frame, Signal, Topic, TopicKind, TransportMessage
+from gatepost.core.signals import EVERY_INBOX, Frame, Signal, SignalTopicKind, Topic, TransportMessage
 from gatepost.inbox.event import Event, EventType
 from gatepost.transports import codec
 from tests.property.texts import event_strategy, texts, values
@@ -16,7 +16,7 @@ def as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-topics = some.builds(Topic, some.sampled_from(get_args(TopicKind)), texts)
+topics = some.builds(Topic, some.sampled_from(get_args(SignalTopicKind)), texts)
 wire_topics = topics.map(lambda topic: Topic(topic.kind, as_json(topic.name)))
 signal_strategy = some.builds(
     Signal, wire_topics, some.sampled_from(["event", "release"]), some.none(), some.booleans()

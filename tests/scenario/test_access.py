@@ -272,7 +272,7 @@ async def test_a_key_is_good_for_nothing_from_the_moment_it_is_revoked(world: Wo
         assert (await admin.delete(f"/api/keys/{key[:11]}")).status_code == 200
         assert (await caller.get("/api/inbox/analyst")).status_code == 401
         [last_frame] = [frame async for frame in stream]
-        assert (last_frame.event, last_frame.data["reason"]) == ("ended", "the credential is no longer good")
+        assert (last_frame.event, last_frame.data["reason"]) == ("ended", "the credential is no longer valid")
 
 
 @URL_OF_BOTH

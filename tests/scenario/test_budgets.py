@@ -11,10 +11,11 @@ from gatepost.inbox.event import EventType, ItemState
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import Budget, Spending
 from gatepost.residents.background.cycle_outcome import CyclePaused
+from gatepost.residents.budget_actions import count_spending
 from gatepost.residents.model_port import ChatRequest, ModelReply, Usage
 from gatepost.residents.runs import actions as runs, journal_actions as run_journal, resume_actions as run_resume
-from gatepost.residents.runs.run import RunLimit, RunStatus
-from gatepost.residents.usage_actions import count_spending
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import RunStatus
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.background_tasks import WorkerOptions, run_worker

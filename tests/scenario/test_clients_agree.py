@@ -57,7 +57,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 
 def build_request(operation: Operation, values: Mapping[str, Any], **changes: Any) -> Request[Any]:
     """The example of an operation about what there is, with changes to its fields."""
-    case = CALL_CASES[operation.route]
+    case = CALL_CASES[operation.endpoint]
     path = {name: str(values.get(word, word)) for name, word in case.path.items()}
     body = {**(operation.example or {}), **{name: values.get(word, word) for name, word in case.body.items()}}
     content = msgspec.json.encode(body) if operation.has_body else None

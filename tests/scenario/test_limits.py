@@ -18,7 +18,8 @@ from gatepost.residents.runs import (
     journal_actions as run_journal,
     resume_actions as run_resume,
 )
-from gatepost.residents.runs.run import Run, RunLimit, RunStatus
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import Run, RunStatus
 from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.scripted_agent import ScriptedAgent, build_call, build_final_reply, reply_done

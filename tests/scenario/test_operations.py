@@ -15,7 +15,7 @@ from gatepost.operations import access
 from gatepost.operations.operation import Kind, Operation
 from tests.gateways import Gateway, create_entities, create_token, list_operations, open_gateway
 
-OPERATIONS: Final = {operation.route: operation for operation in load_operations()}
+OPERATIONS: Final = {operation.endpoint: operation for operation in load_operations()}
 #: for the analyst, by itself
 ENTITY_CALLERS: Final = ("agent's key", "token")
 NOBODY: Final = ("no key", "unknown key")
@@ -101,7 +101,7 @@ async def test_the_kind_of_caller_is_checked_before_the_form(gateway: Gateway) -
             status, problem = await send(gateway, operation, headers, query={"unknown": "1"}, content=content)
             expected = expect_refusal(operation.access, caller) or 422
             if status not in ((400, 422) if expected == 422 else (expected,)):
-                wrong.append(f"{operation.route} by {caller}: {status} instead of {expected}: {problem}")
+                wrong.append(f"{operation.endpoint} by {caller}: {status} instead of {expected}: {problem}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -131,7 +131,7 @@ async def test_another_name_is_refused_alike_whether_it_exists_or_not(gateway: G
                 str(problem).replace(repr(name), "NAME") for (_, problem), name in zip(answers, OTHERS, strict=True)
             ]
             if [status for status, _ in answers] != [403, 403] or problems[0] != problems[1]:
-                wrong.append(f"{operation.route}: {answers}")
+                wrong.append(f"{operation.endpoint}: {answers}")
     assert not wrong, "\n".join(wrong)
     assert count > 30
 

@@ -375,7 +375,7 @@ async def test_a_browser_is_listed_and_signed_out_like_a_key(gateway: Gateway, h
         async with await husam.open_stream("/api/stream") as stream:
             assert stream.status == 200
             assert (await client.delete(f"/api/keys/{page_key['prefix']}")).status_code == 200
-            assert (await read_end(stream)).data["reason"] == "the credential is no longer good"
+            assert (await read_end(stream)).data["reason"] == "the credential is no longer valid"
     assert_refused(await husam.get("/api/caller"), 401)
 
 
@@ -383,7 +383,7 @@ async def test_a_stream_ends_when_its_browser_signs_out(gateway: Gateway, admin:
     async with await admin.open_stream("/api/spaces/q4-report/stream") as stream:
         assert stream.status == 200
         assert (await admin.sign_out()).status_code == 204
-        assert (await read_end(stream)).data["reason"] == "the credential is no longer good"
+        assert (await read_end(stream)).data["reason"] == "the credential is no longer valid"
 
 
 async def test_a_person_who_has_left_is_out(gateway: Gateway) -> None:
@@ -392,7 +392,7 @@ async def test_a_person_who_has_left_is_out(gateway: Gateway) -> None:
     async with await open_signed_in(gateway, "rosa") as browser, Browser(gateway) as second_browser:
         async with await browser.open_stream("/api/stream") as stream:
             gateway.store.run_sync(directory.retire, "rosa")
-            assert (await read_end(stream)).data["reason"] == "the credential is no longer good"
+            assert (await read_end(stream)).data["reason"] == "the credential is no longer valid"
         assert_refused(await browser.get("/api/caller"), 401)
         assert_refused(await second_browser.sign_in(link), 401)
 

@@ -39,7 +39,7 @@ def list_steps(folder: str) -> Iterator[Step]:
 
 def test_every_operation_is_recorded_with_success() -> None:
     patterns = {
-        operation.route: re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(operation.route)))
+        operation.endpoint: re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(operation.endpoint)))
         for operation in sorted(load_operations(), key=lambda operation: operation.path.count("{"))
     }
     answered: set[str] = set()
@@ -56,7 +56,7 @@ def test_every_operation_is_recorded_with_wrong_input() -> None:
     refused = {
         section.partition("\n")[0] for section in sections if re.search(r"^  .{30} 4\d\d ", section, re.MULTILINE)
     }
-    assert refused == {operation.route for operation in load_operations()}
+    assert refused == {operation.endpoint for operation in load_operations()}
 
 
 def test_every_command_is_recorded_with_success_with_json_and_with_an_error() -> None:

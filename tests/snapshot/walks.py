@@ -43,7 +43,7 @@ def list_operations() -> list[Operation]:
 
 def build_call(operation: Operation, objects: Mapping[str, Any]) -> Call:
     """Return the call of the access tests, about what there is."""
-    case = CALL_CASES[operation.route]
+    case = CALL_CASES[operation.endpoint]
     return Call(
         {name: objects.get(word, word) for name, word in case.path.items()},
         "&".join(f"{name}={objects.get(word, word)}" for name, word in case.query.items()),
@@ -55,8 +55,8 @@ async def walk_wrong_input() -> str:
     """Return the text of `wrong_input.txt`."""
     blocks: list[str] = []
     for operation in list_operations():
-        async with open_office(CALL_CASES[operation.route].ledger) as office:
-            lines = [operation.route]
+        async with open_office(CALL_CASES[operation.endpoint].ledger) as office:
+            lines = [operation.endpoint]
             for title, path, body in _list_wrong_requests(operation, build_call(operation, office.objects)):
                 status, answer = await office.ask("admin", operation.method, path, body)
                 lines.append(f"  {title:{_TITLE_WIDTH}} {_describe(office, status, answer)}")
@@ -98,7 +98,7 @@ def _describe(office: Office, status: int, answer: str) -> str:
 
 async def walk_callers() -> str:
     """Return the text of `callers.txt`."""
-    rows = {operation.route: await _list_statuses(operation) for operation in list_operations()}
+    rows = {operation.endpoint: await _list_statuses(operation) for operation in list_operations()}
     lines = [
         " ".join([f"{route:{_ROUTE_WIDTH}}", *(f"{cell:8}" for cell in cells)]).rstrip()
         for route, cells in {"operation": CALLERS, **rows}.items()
@@ -113,7 +113,7 @@ async def _list_statuses(operation: Operation) -> Sequence[str]:
         office: Office | None = None
         for caller in CALLERS:
             if office is None:
-                office = await stack.enter_async_context(open_office(CALL_CASES[operation.route].ledger))
+                office = await stack.enter_async_context(open_office(CALL_CASES[operation.endpoint].ledger))
             call = build_call(operation, office.objects)
             path = operation.path.format(**call.names) + (f"?{call.query}" if call.query else "")
             body = json.dumps(call.body) if operation.has_body else ""

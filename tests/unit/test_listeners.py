@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from gatepost.core.signals import Frame, Signal, Topic, TopicKind, TransportMessage
+from gatepost.core.signals import Frame, Signal, SignalTopicKind, Topic, TransportMessage
 from gatepost.transports.signal_bus import LISTENERS, SignalBus
 
 SOURCES = Path(__file__).parents[2] / "src" / "gatepost"
@@ -19,7 +19,7 @@ def test_a_listener_gets_the_topics_of_the_table_and_no_others(name: str) -> Non
     bus, messages = SignalBus(), list[TransportMessage]()
     sent_messages = [
         message
-        for kind in get_args(TopicKind)
+        for kind in get_args(SignalTopicKind)
         for message in (Signal(Topic(kind, "x"), "test"), Frame(Topic(kind, "x"), "test", None))
     ]
     with bus.subscribe(messages.append, name):
@@ -29,7 +29,7 @@ def test_a_listener_gets_the_topics_of_the_table_and_no_others(name: str) -> Non
 
 
 def test_everything_that_is_signalled_is_listened_to() -> None:
-    assert {kind for kinds in LISTENERS.values() for kind in kinds} == set(get_args(TopicKind)) - OF_STREAMS
+    assert {kind for kinds in LISTENERS.values() for kind in kinds} == set(get_args(SignalTopicKind)) - OF_STREAMS
 
 
 def test_every_listener_is_in_the_table_and_nothing_takes_a_topic_apart() -> None:

@@ -344,7 +344,11 @@ class TestReplies:
 
     @pytest.mark.parametrize(
         ("type", "hint"),
-        [(EventType.DECISION, "answer the decision"), (EventType.ALERT, "send mail"), (EventType.EVENT, "send mail")],
+        [
+            (EventType.DECISION, "answer the decision"),
+            (EventType.ALERT, "gatepost send"),
+            (EventType.EVENT, "gatepost send"),
+        ],
     )
     def test_other_events_have_no_way_back(self, post: Post, type: EventType, hint: str) -> None:
         event = post.ctx.push_event("x", to="bob", type=type)

@@ -287,7 +287,7 @@ def test_a_payload_is_skipped_for_a_reason() -> None:
         ({"message": "x", "priority": [1]}, "templates[0].priority: a list is not text or a whole number"),
         ({"message": "x", "skip": True}, "templates[0].message: it cannot be combined with skip"),
         ({"message": "x", "skip": "yes"}, "templates[0].skip: 'yes' is not true or false"),
-        ({"message": "x", "reason": "y"}, "templates[0].reason: it goes only with skip"),
+        ({"message": "x", "reason": "y"}, "templates[0].reason: it needs skip"),
     ],
 )
 def test_a_wrong_template_is_refused_with_the_place(template: object, problem: str) -> None:

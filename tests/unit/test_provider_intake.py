@@ -34,7 +34,7 @@ from gatepost.errors import Refused, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Option, Question
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.event import Event, EventType, Heard, Ref, parse_body
+from gatepost.inbox.event import Event, EventType, PromptReceived, Ref, parse_body
 from gatepost.inbox.push.api import PushEvent, PushRoute
 from gatepost.inbox.push.handlers import build_push
 from gatepost.operations.access import Caller, CallerKind
@@ -184,7 +184,7 @@ async def test_what_is_changed_forwarded_or_shown_is_told_apart(store: Store) ->
     assert list_sent(store) == [("7", "I cannot see a photo. Only its text is passed on.")]
     assert [event.content for event in quoted_commands] == ["/reset"] * 3
     bodies = [parse_body(event) for event in quoted_commands]
-    assert [isinstance(body, Heard) and body.is_forwarded for body in bodies] == [True, False, False]
+    assert [isinstance(body, PromptReceived) and body.is_forwarded for body in bodies] == [True, False, False]
 
 
 async def test_a_forwarded_text_answers_nothing(store: Store) -> None:

@@ -55,7 +55,7 @@ class TestRegistering:
     def test_one_agent_does_not_see_anothers(self, ctx: StoreContext) -> None:
         begin_session(ctx)
         assert ctx.store.read_sync(sessions.find, "s-1", agent="ann").agent == "ann"
-        with pytest.raises(NotFound, match="no session 's-1'"):
+        with pytest.raises(NotFound, match="no guest session 's-1'"):
             ctx.store.read_sync(sessions.find, "s-1", agent="bob")
 
     def test_what_nothing_is_heard_of_is_forgotten(self, ctx: StoreContext) -> None:

@@ -8,9 +8,9 @@ from gatepost.core.times import DAY, HOUR
 from gatepost.errors import Invalid
 from gatepost.inbox.event import EventType
 from gatepost.residents import usage_actions as usage
+from gatepost.residents.budget_actions import page_budgets
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.run import RunStatus
-from gatepost.residents.usage_actions import page_budgets
 from gatepost.residents.usage_api import UsageDimension, UsageGroup, add_up
 from gatepost.stores.statements import Sql
 from tests import resident_runs

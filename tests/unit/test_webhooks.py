@@ -20,7 +20,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Invalid, Malformed, NotFound, TooLarge, Unauthorized
-from gatepost.gateway import webhook_routes as webhooks
+from gatepost.gateway import webhook_endpoints as webhooks
 from gatepost.gateway.http_exchange import HttpAnswer, encode
 from gatepost.inbox import account_actions, claim_actions as inbox, event_rendering as render
 from gatepost.inbox.event import EventType, Item, Trust

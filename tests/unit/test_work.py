@@ -353,8 +353,8 @@ class TestEvents:
             assert board.report("started").notified == ("bob",)
         alerts = board.read_events("admin")
         assert sorted(alert.content for alert in alerts) == [
-            "the setting work.notify sends task.* to 'nobody', and there is nobody of this name",
-            "the setting work.notify sends task.* to 'team:none', and there is nobody of this name",
+            "the setting work.notify sends task.* to 'nobody', and no entity has this name",
+            "the setting work.notify sends task.* to 'team:none', and no entity has this name",
         ]
         assert {alert.type for alert in alerts} == {EventType.ALERT}
         assert board.ctx.store.read_sync(work.find_unknown_names) == [("task.*", "nobody"), ("task.*", "team:none")]

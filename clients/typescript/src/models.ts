@@ -269,7 +269,7 @@ export interface AskDecision {
   of?: string[];
   /** guest session that asks */
   session?: string | null;
-  /** a prompt that the asker got: its writer is asked, on that channel; an id or a session */
+  /** a prompt that the asker got: its writer is asked, on that channel; an id or a channel session */
   event?: string | null;
 }
 
@@ -2231,7 +2231,7 @@ export interface ReplyFailed {
   reason: string;
 }
 
-/** A reply on a channel that the model begins to write; only the person of the session sees it. */
+/** A reply on a channel that the model begins to write; only the person of the channel session sees it. */
 export interface ReplyStart {
   phase: "start";
   streamId: string;
@@ -2448,11 +2448,11 @@ export interface SendChat {
   content?: string;
   /** address that gets it, instead of whom the rules name */
   to?: string | null;
-  /** name of another session of the person */
+  /** name of another channel session of the person */
   session?: string | null;
   /** where the person writes; default: "cli" */
   channel?: "cli" | "web";
-  /** begin the session anew, instead of a text; default: false */
+  /** begin the channel session anew, instead of a text; default: false */
   reset?: boolean;
   /** entity to act as; default: the caller */
   sender?: string | null;

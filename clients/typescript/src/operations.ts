@@ -300,7 +300,7 @@ export abstract class Operations {
     return this.call(["GET", "/api/agents/{name}/memories", "safe"], request, options);
   }
 
-  /** Show a session of the caller, by the id that its program gave it: whose it is, and what it is doing. */
+  /** Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing. */
   showSession(request: ShowSession, options?: CallOptions): Promise<Session> {
     return this.call(["GET", "/api/sessions/{id}", "safe"], request, options);
   }

@@ -46,8 +46,8 @@ class SendChat(Request[ChatView]):
     content: Annotated[str, describe("the text")] = ""
     to: Annotated[str | None, describe("address that gets it, instead of whom the rules name")] = None
     session: Annotated[
-        str | None, describe("name of another session of the person", minLength=1, maxLength=MAX_NAME_LENGTH)
+        str | None, describe("name of another channel session of the person", minLength=1, maxLength=MAX_NAME_LENGTH)
     ] = None
     channel: Annotated[Literal["cli", "web"], describe("where the person writes")] = "cli"
-    reset: Annotated[bool, describe("begin the session anew, instead of a text")] = False
+    reset: Annotated[bool, describe("begin the channel session anew, instead of a text")] = False
     sender: Actor = None

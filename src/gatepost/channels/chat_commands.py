@@ -44,8 +44,8 @@ _NO_GATEWAY: Final = "no gateway runs here, so no resident answers now: `gatepos
 _FIELDS: Final[dict[str, Any]] = {
     "content": argument("TEXT|-", "the text; - reads stdin; without it, a conversation begins", parse=inputs.read_text),
     "to": option("--to", "ADDRESS", "who gets it: a name or a team; by default whom the rules name"),
-    "session": option("--session", "NAME", "another session of yours"),
-    "reset": flag("--reset", "begin the session anew: what was asked there before is not answered there any more"),
+    "session": option("--session", "NAME", "another channel session of yours"),
+    "reset": flag("--reset", "begin the channel session anew: earlier questions are not answered there any more"),
     "sender": option("--as", "NAME", "the person who writes; by default the administrator"),
     "channel": None,
 }

@@ -17,7 +17,7 @@ from gatepost.channels.triggers.trigger import DeliveryMode
 from gatepost.core import address
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
-from gatepost.inbox.event import Event, EventType, Heard, parse_body
+from gatepost.inbox.event import Event, EventType, PromptReceived, parse_body
 
 #: in place of the name of the administrator in a session
 _MAIN: Final = "main"
@@ -132,4 +132,4 @@ def is_user_prompt(event: Event) -> bool:
     if event.type is not EventType.CHANNEL or event.route is None:
         return False
     body = parse_body(event)
-    return isinstance(body, Heard) and not body.is_reset
+    return isinstance(body, PromptReceived) and not body.is_reset

@@ -8,41 +8,24 @@ from gatepost.operations.pagination import read_page
 
 @api.ListChannels.handler
 def list_channels(tx: Reader, request: api.ListChannels, caller: Caller) -> api.ChannelStatusPage:
-    return read_page(
-        tx,
-        api.ChannelStatusPage,
-        conversations.list_statuses,
-        view=api.ChannelStatusView.of,
-        after=request.after,
-        limit=request.limit,
-    )
+    return read_page(tx, request, conversations.list_statuses, after=request.after)
 
 
 @api.ListChannelSessions.handler
 def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: Caller) -> api.ChannelSessionPage:
     return read_page(
         tx,
-        api.ChannelSessionPage,
+        request,
         conversations.list_sessions,
-        view=api.ChannelSessionView.of,
         channel=request.channel,
         person=caller.entity or request.person,
         after=request.after,
-        limit=request.limit,
     )
 
 
 @api.ListPairings.handler
 def list_pairings(tx: Reader, request: api.ListPairings, caller: Caller) -> api.PairingPage:
-    return read_page(
-        tx,
-        api.PairingPage,
-        pairing.page,
-        view=api.PairingView.of,
-        state=request.state,
-        after=request.after,
-        limit=request.limit,
-    )
+    return read_page(tx, request, pairing.page, state=request.state, after=request.after)
 
 
 @api.ApprovePairing.handler

@@ -133,7 +133,7 @@ def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
     if not events and _SESSION.match(text):
         raise NotFound(
             f"{reader.name!r} got no prompt in the session {quote_value(text)}",
-            hint="`gatepost inbox peek` shows the sessions of your prompts",
+            hint="`gatepost inbox peek` shows the channel sessions of your prompts",
         )
     if not events:
         return ids.check("evt", text)
@@ -193,13 +193,13 @@ def ask_decision(tx: Transaction, question: Question, event: str | None, *, by: 
     if event is None:
         return decisions.ask(tx, question, by=by)
     if by is None:
-        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
+        raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
     origin = mail.find_readable_event(tx, find_event_id(tx, event, asker), asker)
     trigger, session = find_route(tx, origin)
     assert origin.route is not None
     if session.person is None:
-        raise Refused("nobody here is paired with this session", hint="`gatepost channel pair` pairs a user")
+        raise Refused("nobody here is paired with this channel session", hint="`gatepost channel pair` pairs a user")
     respondents = tuple(dict.fromkeys((directory.find_live(tx, session.person).name, *question.respondents)))
     decision = decisions.ask(tx, replace(question, respondents=respondents), by=asker.name)
     if not questions.is_shown(tx, decision, origin.route, trigger):

@@ -55,7 +55,7 @@ Fetch = Callable[["CommandConnection", Any], Any]
 _MAX_LIMIT: Final = 100_000
 #: ends each help that speaks of the current agent
 _CURRENT_AGENT: Final = (
-    "The current agent is that of the session in which the command runs, else the value of GATEPOST_AGENT, or of"
+    "The current agent is that of the guest session in which the command runs, else the value of GATEPOST_AGENT, or of"
     " `agent` in gatepost.toml."
 )
 #: what asks for the help of a command

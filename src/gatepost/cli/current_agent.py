@@ -12,13 +12,13 @@ from gatepost.errors import Invalid
 from gatepost.guests.hooks.session_state import Session, find_guest
 from gatepost.settings import Configuration
 
-#: the variables in which hosts name the session to the commands that they run
+#: the variables in which hosts name the guest session to the commands that they run
 _SESSION_VARIABLES: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
 
 
 def find_session(configuration: Configuration) -> str | None:
     """
-    Return the session in which this command runs. Hosts name it to the commands that they run, except Gemini and
+    Return the guest session in which this command runs. Hosts name it to the commands that they run, except Gemini and
     Cursor.
 
     There may be several: one program runs another, and a helper in Codex has a thread of its own, whose hooks are those
@@ -32,14 +32,14 @@ def find_session(configuration: Configuration) -> str | None:
 
 
 def find_current_agent(configuration: Configuration) -> str | None:
-    """Return the agent of this session, if its hooks have said who that is, else the agent that is set."""
+    """Return the agent of this guest session, if its hooks have said who that is, else the agent that is set."""
     session = find_session(configuration)
     agent = Session(configuration.home, session).read().agent if session else None
     return agent or configuration.settings.agent
 
 
 def find_session_agent(configuration: Configuration) -> str | None:
-    """Return the agent of this session, if the store knows it: what this command pushes is from that agent."""
+    """Return the agent of this guest session, if the store knows it: what this command pushes is from that agent."""
     session = find_session(configuration)
     state = Session(configuration.home, session).read() if session else None
     return state.agent if state is not None and state.registered else None

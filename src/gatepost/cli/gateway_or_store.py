@@ -141,10 +141,10 @@ def find_entity(configuration: Configuration, name: str) -> "EntityView":
 
 
 def find_agent(configuration: Configuration, name: str) -> "EntityView":
-    """Return the agent with a name or an alias; raise Refused if it is a person, who has no sessions."""
+    """Return the agent with a name or an alias; raise Refused if it is a person, who has no guest sessions."""
     entity = find_entity(configuration, name)
     if entity.kind is EntityKind.HUMAN:
-        raise Refused(f"{entity.name!r} is a person, and has no sessions", hint="name an agent")
+        raise Refused(f"{entity.name!r} is a person, and has no guest sessions", hint="name an agent")
     return entity
 
 

@@ -31,9 +31,9 @@ def parse_past(text: str, option: str, now: Instant) -> Instant:
 
 
 def check_session(id: str) -> str:
-    """Return the id of a session if it can be in the path of a request."""
+    """Return the id of a guest session if it can be in the path of a request."""
     if "/" in id or "\x00" in id:
-        raise Invalid(f"{quote_value(id)} is not the id of a session", hint="programs that run hooks show the id")
+        raise Invalid(f"{quote_value(id)} is not the id of a guest session", hint="programs that run hooks show the id")
     return id
 
 

@@ -88,7 +88,7 @@ class StdioConnector:
         return Peer(name=name, caller=caller, send=partial(self._send, caller), session=session)
 
     def _look_around(self) -> tuple[str | None, str | None, str | None]:
-        """Return the agent, its session, and the URL of the gateway, as far as there are such."""
+        """Return the agent, its guest session, and the URL of the gateway, as far as there are such."""
         agent = self._agent or find_current_agent(self._configuration) or find_current_agent(settings.load())
         return agent, find_session(self._configuration), find_gateway(self._configuration)
 

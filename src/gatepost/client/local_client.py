@@ -1,7 +1,7 @@
 """
 A client on the store itself, in this process: no event loop, no web framework, no gateway.
 
-A stream looks at the store again and again; there is nobody who would signal it.
+A stream looks at the store again and again; nothing signals it.
 """
 
 import time

@@ -31,7 +31,7 @@ _POSITION_PATTERN: Final = r"(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})"
 _MAX_NUMBER: Final = 2**63
 
 
-TopicKind = Literal[
+SignalTopicKind = Literal[
     "inbox",  # of an entity; `*` for those of all agents
     "space",
     "run",
@@ -56,7 +56,7 @@ class Topic(NamedTuple):
     name alone (`ann`, `*`), as other programs write it. A later version may send other kinds, to which nobody listens.
     """
 
-    kind: TopicKind
+    kind: SignalTopicKind
     name: str = ""
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Topic(NamedTuple):
     def parse(text: str) -> "Topic":
         """Return the topic of either text."""
         kind, colon, name = text.partition(":")
-        return Topic(cast("TopicKind", kind), name) if colon else Topic("inbox", text)
+        return Topic(cast("SignalTopicKind", kind), name) if colon else Topic("inbox", text)
 
 
 EVERY_INBOX: Final = Topic("inbox", "*")
@@ -120,6 +120,6 @@ class Position(NamedTuple):
         match = re.fullmatch(_POSITION_PATTERN, text, re.ASCII)
         if match is None or int(match[1]) >= _MAX_NUMBER or int(match[2]) >= _MAX_NUMBER:
             raise Invalid(
-                f"{quote_value(text)} is not a place to resume from", hint="send the last `id:` back as it was"
+                f"{quote_value(text)} is not a position to resume from", hint="send the last `id:` back as it was"
             )
         return Position(int(match[1]), int(match[2]))

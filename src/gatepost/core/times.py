@@ -57,7 +57,7 @@ def parse_duration(text: str, *, time_field: str | None = None) -> Duration:
         raise Invalid(f"{quote_value(text)} is not a duration", hint=hint)
     digits = match[1].lstrip("0")
     if not digits:
-        raise Invalid(f"{quote_value(text)} is no time at all", hint="use a duration over zero, such as 10m")
+        raise Invalid(f"{quote_value(text)} is not over zero", hint="use a duration over zero, such as 10m")
     if len(digits) > _MAX_DIGITS or int(digits) * unit > MAX_DURATION:
         raise Invalid(f"{quote_value(text)} is too long", hint="use at most a hundred years, which is 36500d")
     return int(digits) * unit

@@ -23,7 +23,7 @@ def register_entity(tx: Transaction, request: api.RegisterEntity, caller: Caller
 
 @api.ListEntities.handler
 def list_entities(tx: Reader, request: api.ListEntities, caller: Caller) -> api.EntityPage:
-    return read_page(tx, api.EntityPage, directory.page, view=api.EntityView.of, **asdict(request))
+    return read_page(tx, request, directory.page, **asdict(request))
 
 
 @api.ShowEntity.handler

@@ -38,7 +38,7 @@ from gatepost.mail import mail_rows as outgoing, work_item as work
 from gatepost.plans import cron
 from gatepost.residents import agent_config_json as agent_config, goals_and_memories
 from gatepost.residents.runs import rows as runs
-from gatepost.residents.runs.run import RunLimit
+from gatepost.residents.runs.cycle_limits import RunLimit
 
 Row = Mapping[str, Any]
 Check = Callable[[Any], object]

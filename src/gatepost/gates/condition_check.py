@@ -12,7 +12,7 @@ gate holds meanwhile. `gh` has the login of the user who runs the gateway, so it
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -149,22 +149,12 @@ def interpret_gh(check: CiTarget, result: CommandResult) -> CheckResult:
         document = None
     if not isinstance(document, dict):
         return CheckFailed(f"`gh` printed no JSON object: {result.first_line:.200}")
-    return _interpret_run(check, document) if check.kind == "run" else _interpret_pull_request(check, document)
-
-
-def _interpret_run(check: CiTarget, document: dict[str, Any]) -> CheckResult:
-    if str(document.get("status", "")).lower() != "completed":
-        return ConditionPending()
-    conclusion = str(document.get("conclusion", "")).lower()
-    text = f"the run {check.id} has ended: {conclusion}"
-    return ConditionMet(text) if conclusion in _SUCCESS_CONCLUSIONS else ConditionGone(text)
-
-
-def _interpret_pull_request(check: CiTarget, document: dict[str, Any]) -> CheckResult:
-    match str(document.get("state", "")).lower():
-        case "merged":
-            return ConditionMet(f"the pull request {check.id} is merged")
-        case "closed":
-            return ConditionGone(f"the pull request {check.id} was closed without being merged")
-        case _:
-            return ConditionPending()
+    status, state, conclusion = (str(document.get(name, "")).lower() for name in ("status", "state", "conclusion"))
+    if check.kind == "run" and status == "completed":
+        text = f"the run {check.id} has ended: {conclusion}"
+        return ConditionMet(text) if conclusion in _SUCCESS_CONCLUSIONS else ConditionGone(text)
+    if check.kind == "pr" and state == "merged":
+        return ConditionMet(f"the pull request {check.id} is merged")
+    if check.kind == "pr" and state == "closed":
+        return ConditionGone(f"the pull request {check.id} was closed without being merged")
+    return ConditionPending()

@@ -242,7 +242,15 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
     Return the question if it can be answered; one with an action gets its options. `current_deadline` stays if the
     question names none.
     """
-    _check_texts(question)
+    if not text.has_visible_text(question.question):
+        raise Invalid("the question is empty", hint="give `question`")
+    text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
+    if question.context is not None:
+        text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
+    if question.session is not None:
+        text.check_text("session", question.session, _MAX_SESSION_LENGTH)
+    for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
+        text.check_text("reference", part, _MAX_LABEL_LENGTH)
     if question.action is not None:
         question = _add_kinds(question, question.action, max_data_bytes)
     elif question.allow:
@@ -262,18 +270,6 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
     if question.default is not None and question.deadline is question.within is current_deadline is None:
         raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
     return question
-
-
-def _check_texts(question: Question) -> None:
-    if not text.has_visible_text(question.question):
-        raise Invalid("the question is empty", hint="give `question`")
-    text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
-    if question.context is not None:
-        text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
-    if question.session is not None:
-        text.check_text("session", question.session, _MAX_SESSION_LENGTH)
-    for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
-        text.check_text("reference", part, _MAX_LABEL_LENGTH)
 
 
 def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Question:

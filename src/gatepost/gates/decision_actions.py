@@ -69,7 +69,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
     question = rules.check_question(question, max_data_bytes=tx.limits.data)
     if by is None:
-        raise Invalid("a decision needs somebody who asks", hint="give `asker`")
+        raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
     respondents = _find_respondents(tx, question.respondents or (directory.find_responsible(tx, asker),), asker)
     gates.lock_live(tx, [asker, *respondents])

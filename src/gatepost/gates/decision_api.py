@@ -158,7 +158,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         notes={
             "of": "names or teams; default: your owner",
             "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
-            "event": "id or session of a prompt: ask its writer there",
+            "event": "id or channel session of a prompt: ask its writer there",
         },
         for_residents=ToolChanges(
             description="Ask for a decision. The answer comes to your inbox, and you will be woken for it: until then"
@@ -180,7 +180,8 @@ class AskDecision(QuestionRequest):
     of: Annotated[tuple[str, ...], describe("names or teams to ask; default: the owner of the asker")] = ()
     session: Annotated[str | None, describe("guest session that asks")] = None
     event: Annotated[
-        str | None, describe("a prompt that the asker got: its writer is asked, on that channel; an id or a session")
+        str | None,
+        describe("a prompt that the asker got: its writer is asked, on that channel; an id or a channel session"),
     ] = None
 
 

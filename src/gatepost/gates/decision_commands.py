@@ -99,7 +99,7 @@ AllowedKinds = Annotated[
     **_QUESTION,
     of=option("--of", "ADDRESS", "who is asked: names or teams; by default the owner of the asker"),
     session=SESSION,
-    asker=option("--as", "NAME", "who asks; by default the entity of the session, or the current agent"),
+    asker=option("--as", "NAME", "who asks; by default the entity of the guest session, or the current agent"),
 )
 def ask(
     request: api.AskDecision,

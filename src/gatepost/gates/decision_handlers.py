@@ -19,11 +19,11 @@ def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> ap
     since = parse_field("since", request.since, parse_instant)
     return read_page(
         tx,
-        api.DecisionPage,
+        request,
         decisions.page,
         view=lambda decision: view_decision(tx, decision),
         concerning=caller.entity,
-        **(asdict(request) | {"since": since}),
+        **asdict(request) | {"since": since},
     )
 
 

@@ -130,7 +130,7 @@ def resolve(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Ga
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
-            f"the gate {id!r} is that of a decision", hint=f"answer that: gatepost decision answer {gate.awaits}"
+            f"the gate {id!r} belongs to a decision", hint=f"answer that: gatepost decision answer {gate.awaits}"
         )
     owner = directory.find(tx, gate.owner)
     allowed_names = (gate.awaits,) if gate.kind is GateKind.HUMAN else (gate.made_by, owner.owner)
@@ -145,7 +145,7 @@ def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> G
     gate, actor = _lock_gate(tx, id, by)
     if gate.kind is GateKind.DECISION:
         raise Conflict(
-            f"the gate {id!r} is that of a decision", hint=f"withdraw that: gatepost decision withdraw {gate.awaits}"
+            f"the gate {id!r} belongs to a decision", hint=f"withdraw that: gatepost decision withdraw {gate.awaits}"
         )
     if not is_allowed(actor, gate.made_by, directory.find(tx, gate.owner).owner):
         raise Refused(f"{by!r} cannot withdraw the gate {id!r}", hint="who made it can")

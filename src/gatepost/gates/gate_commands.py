@@ -1,4 +1,4 @@
-"""`gatepost gate`: durable gates; those of sessions are in `guests/session_gate_commands.py`."""
+"""`gatepost gate`: durable gates; session gates are in `guests/session_gate_commands.py`."""
 
 from functools import partial
 from typing import Annotated, Final
@@ -25,7 +25,7 @@ from gatepost.settings import Configuration
 gates = Noun("gate", "Add, check and resolve gates. A gate keeps an agent from stopping until it has ended.")
 commands = [gates]
 
-#: as a kind: the gates of sessions, beside those in the store
+#: as a kind: session gates, beside those in the store
 _SESSION: Final = "session"
 _KINDS: Final = (*GateKind, _SESSION)
 #: asking adds a gate of the kind `decision`
@@ -107,7 +107,7 @@ def list_all(
     kind: Annotated[
         str | None, option("--kind", "KIND", f"only gates of this kind: {', '.join(_KINDS)}", choices=_KINDS)
     ] = None,
-    durable: Annotated[bool, flag("--durable", "leave out the gates of sessions")] = False,
+    durable: Annotated[bool, flag("--durable", "leave out session gates")] = False,
     limit: LimitOption = 100,
     json: JsonFlag = False,
 ) -> None:

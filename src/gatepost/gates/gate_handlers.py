@@ -39,7 +39,7 @@ def add_gate(tx: Transaction, request: api.AddGate, caller: Caller) -> api.GateV
 def list_gates(tx: Reader, request: api.ListGates, caller: Caller) -> api.GatePage:
     return read_page(
         tx,
-        api.GatePage,
+        request,
         gates.page,
         view=lambda gate: view_gate(tx, gate, caller),
         concerning=caller.entity,

@@ -1,7 +1,7 @@
 """
 Answer one request:
 
-    route (404, 405)  ->  credential, kind of caller (401, 403)  ->  body (413, 415)  ->  form (400, 422)
+    path (404, 405)  ->  credential, kind of caller (401, 403)  ->  body (413, 415)  ->  form (400, 422)
         ->  names acted for (403)  ->  handler in one transaction (404, 409, ...)  ->  answer
 
 Nothing of a body is read before its caller is known; the handler of a raw operation reads the body itself, when it
@@ -62,7 +62,7 @@ class Dispatcher:
             return
         key = _find_key(exchange, operation)
         if operation.limits_guesses:
-            with self._state.attempt_limits.watch_strictly(exchange.scope, operation.route):
+            with self._state.attempt_limits.watch_strictly(exchange.scope, operation.endpoint):
                 answer = await self.run(request, caller, key)
         else:
             answer = await self.run(request, caller, key)

@@ -14,7 +14,7 @@ from gatepost.gateway.authentication import Authenticator
 from gatepost.gateway.page_files import PAGE_FOLDER
 from gatepost.gateway.stream_limits import StreamLimits
 from gatepost.gateway.stream_readers import LiveStreams
-from gatepost.gateway.webhook_routes import UnverifiedBodies
+from gatepost.gateway.webhook_endpoints import UnverifiedBodies
 from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.model_port import Model
 from gatepost.transports.signal_bus import SignalBus

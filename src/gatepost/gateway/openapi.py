@@ -1,5 +1,5 @@
 """
-Describe all operations as OpenAPI 3.1: routes, parameters, bodies with examples, answers, and every error. And as a
+Describe all operations as OpenAPI 3.1: endpoints, parameters, bodies with examples, answers, and every error. And as a
 page for people, which is plain HTML: it needs no script and nothing from elsewhere.
 
 The description is made from the declarations, so it cannot differ from what the gateway does.
@@ -204,22 +204,18 @@ def _list_responses(operation: Operation, types: _Types) -> dict[str, Any]:
         content = {"application/json": {"schema": types.get(operation.answer)}}
         answers[operation.status] = {"description": _STATUSES[operation.status], "content": content}
     answers |= operation.responses
-    for status in _list_problems(operation):
-        answers[status] = {
-            "description": problems.TITLES[status],
-            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": f"{_REFERENCE}Problem"}}},
-        }
-    return {str(status): answer for status, answer in sorted(answers.items())}
-
-
-def _list_problems(operation: Operation) -> set[int]:
     statuses = {431, *(error.status for error in operation.errors)}
     if operation.access.needs_credential:
         statuses |= {401, 403, 422, 503}
     if operation.has_body:
         statuses |= {400, 413, 422}
         statuses |= {415} if operation.checks_media else set()
-    return statuses - set(operation.responses)
+    for status in statuses - set(operation.responses):
+        answers[status] = {
+            "description": problems.TITLES[status],
+            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": f"{_REFERENCE}Problem"}}},
+        }
+    return {str(status): answer for status, answer in sorted(answers.items())}
 
 
 def _name(name: str) -> str:

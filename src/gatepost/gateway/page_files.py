@@ -94,7 +94,7 @@ def is_page_visit(exchange: HttpExchange) -> bool:
     return is_browser and exchange.path in _SHARED_PATHS and "text/html" in exchange.headers.get("accept", "")
 
 
-class PageRoute:
+class PageEndpoint:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: Mapping[str, PageFile] = {}

@@ -84,10 +84,13 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             app.open_cycle_deps(store, signal_bus.send, allow_private=settings.tools.allow_private)
         )
         ledger_options = await _open_ledger(configuration, store, stack)
-        channels = await _open_channels(configuration, store, stack)
+        channel_options = app.build_channel_options(configuration)
+        if channel_options.transcriber is not None:
+            stack.push_async_callback(channel_options.transcriber.close)
+        channels = Channels(store, channel_options, build_holder())
         options = WorkerOptions(
             janitor_interval=settings.janitor.interval / SECOND,
-            max_cycles=settings.residents.most,
+            max_cycles=settings.residents.max_cycles,
             lease=settings.residents.lease,
             remind=live_streams.wake,
             command_options=app.build_command_options(settings),
@@ -165,14 +168,6 @@ async def _apply_file_triggers(configuration: Configuration, store: Store) -> No
     for name in await store.read(file_triggers.list_missing, names):
         await store.run(file_triggers.remove, name)
         log.info("the trigger is not in gatepost.toml any more", trigger=name)
-
-
-async def _open_channels(configuration: Configuration, store: Store, stack: AsyncExitStack) -> Channels:
-    """Open what channels need: those of bots and of packages, and the service that transcribes."""
-    options = app.build_channel_options(configuration)
-    if options.transcriber is not None:
-        stack.push_async_callback(options.transcriber.close)
-    return Channels(store, options, build_holder())
 
 
 class SpoolRelay:

@@ -56,7 +56,7 @@ _HEADERS: Final = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"content-type", b"text/event-stream; charset=utf-8"),
 ]
-_CREDENTIAL_ENDED: Final = StreamEnd("the credential is no longer good", is_resumable=True)
+_CREDENTIAL_ENDED: Final = StreamEnd("the credential is no longer valid", is_resumable=True)
 
 #: returns why a stream must end, if it must
 EndCheck = Callable[[], Awaitable[StreamEnd | None]]
@@ -269,6 +269,6 @@ def _parse_position(topic: Topic, text: str) -> StreamPosition:
 
 def _build_cursor_error(text: str) -> Invalid:
     return Invalid(
-        f"{quote_value(text)} is not a place to resume from",
+        f"{quote_value(text)} is not a position to resume from",
         hint="send the last `id:` back as it was, or leave it out to begin now",
     )

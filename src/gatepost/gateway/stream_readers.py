@@ -36,7 +36,7 @@ from typing import Any, Final
 
 import structlog
 
-from gatepost.core.signals import EVERY_INBOX, KEYS, Frame, Signal, Topic, TopicKind, TransportMessage
+from gatepost.core.signals import EVERY_INBOX, KEYS, Frame, Signal, SignalTopicKind, Topic, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_fire_frame
 from gatepost.gateway.stream_limits import Backlog
@@ -103,7 +103,7 @@ class StreamSource:
 
 
 @dataclass(slots=True, eq=False)
-class _Reader:
+class _StreamReader:
     position: StreamPosition
     entity: str | None
     #: how many pages the tail had begun to read when the reader joined
@@ -132,7 +132,7 @@ class _Tail:
     def __init__(self, source: StreamSource, position: StreamPosition) -> None:
         self.source = source
         self.position = position
-        self.readers: set[_Reader] = set()
+        self.readers: set[_StreamReader] = set()
         self.read_count = 0
         self.wake_event = asyncio.Event()
         #: set when a reader has taken its whole backlog, and when one joins or leaves
@@ -230,7 +230,7 @@ class LiveStreams:
         """An event that is set when access rights may have changed: a key, an entity, a membership."""
         return self._access_change
 
-    def wake(self, kind: TopicKind | None = None) -> None:
+    def wake(self, kind: SignalTopicKind | None = None) -> None:
         """Wake the tails whose topics are of a kind, or all of them: a signal may have been lost."""
         for topic, tail in self._tails.items():
             if kind in (None, topic.kind):
@@ -267,17 +267,17 @@ class LiveStreams:
                 yield reader.stream_end
                 return
 
-    def _join(self, source: StreamSource, position: StreamPosition, entity: str | None) -> tuple[_Tail, _Reader]:
+    def _join(self, source: StreamSource, position: StreamPosition, entity: str | None) -> tuple[_Tail, _StreamReader]:
         tail = self._tails.get(source.topic)
         if tail is None:
             tail = self._tails[source.topic] = _Tail(source, position)
-        reader = _Reader(position, entity, tail.read_count, self._stream_end)
+        reader = _StreamReader(position, entity, tail.read_count, self._stream_end)
         tail.readers.add(reader)
         tail.drained_event.set()
         tail.wake_event.set()
         return tail, reader
 
-    def _leave(self, tail: _Tail, reader: _Reader) -> None:
+    def _leave(self, tail: _Tail, reader: _StreamReader) -> None:
         tail.readers.discard(reader)
         tail.drained_event.set()
         if not tail.readers and self._tails.get(tail.source.topic) is tail:

@@ -11,14 +11,14 @@ import structlog
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
-from gatepost.gateway import health_checks, sign_in_route, stream_contents, webhook_routes  # noqa: F401 (handlers)
+from gatepost.gateway import health_checks, sign_in_endpoint, stream_contents, webhook_endpoints  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive, Scope, Send, encode
 from gatepost.gateway.live_frames import ChatPresence, GateFrames
-from gatepost.gateway.mcp_route import McpRoute
+from gatepost.gateway.mcp_endpoint import McpEndpoint
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi
-from gatepost.gateway.page_files import PageRoute, is_page_visit
+from gatepost.gateway.page_files import PageEndpoint, is_page_visit
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Operation
 from gatepost.operations.problems import MethodNotAllowed
@@ -48,9 +48,9 @@ class GatewayApp:
             self._router.add(operation.method, operation.path, operation)
         for path in (_OPENAPI, _DOCS):
             self._router.add("GET", path, path)
-        self._mcp_route = McpRoute(state, self._dispatcher)
+        self._mcp_endpoint = McpEndpoint(state, self._dispatcher)
         self._router.add("POST", _MCP, _MCP)
-        self._page_route = PageRoute(state.page_folder)
+        self._page_endpoint = PageEndpoint(state.page_folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -67,14 +67,14 @@ class GatewayApp:
 
     async def _find_and_answer(self, exchange: HttpExchange) -> None:
         is_page = is_page_visit(exchange) or not self._router.has_root(exchange.path)
-        if is_page and (page_file := await self._page_route.find(exchange)):
+        if is_page and (page_file := await self._page_endpoint.find(exchange)):
             exchange.template = _PAGE
-            await self._page_route.answer(exchange, page_file, self.state.hosts)
+            await self._page_endpoint.answer(exchange, page_file, self.state.hosts)
             return
         target, path = self._router.find(exchange.method, exchange.path)
         if target == _MCP:
             exchange.template = _MCP
-            await self._mcp_route.answer(exchange)
+            await self._mcp_endpoint.answer(exchange)
         elif isinstance(target, str):
             exchange.template = target
             await exchange.answer(200, *self._pages[target])
@@ -83,7 +83,7 @@ class GatewayApp:
             await self._dispatcher.answer(exchange, target, path)
 
     def _count(self, exchange: HttpExchange, seconds: float) -> None:
-        """Count and log an answer by the route's template, never by the path: paths have names in them."""
+        """Count and log an answer by the endpoint's template, never by the path: paths have names in them."""
         method = exchange.method if exchange.method in _METHODS else "OTHER"
         self.state.meters.requests.labels(exchange.template, method, exchange.status).inc()
         self.state.meters.seconds.labels(exchange.template).observe(seconds)
@@ -115,7 +115,7 @@ class GatewayApp:
             bus.subscribe(frames.on_signal, "gate frames"),
             bus.subscribe(presence.on_signal, "chat presence"),
         ):
-            async with frames.run(), self._mcp_route.run():
+            async with frames.run(), self._mcp_endpoint.run():
                 yield
         await self.state.live_streams.close()
 
@@ -144,11 +144,11 @@ class _Node(Generic[T]):
 
 class Router(Generic[T]):
     """
-    A tree of routes: a path is found segment by segment, however many routes there are. Segments are split before they
+    A tree of endpoints: a path is found segment by segment, however many there are. Segments are split before they
     are unquoted: a `%2F` is part of a name, not the end of a segment.
 
     A segment that is written out is tried before one that is a parameter, and the method decides among all that fit:
-    `POST /api/inbox/batch` and `GET /api/inbox/{name}` are two routes, and an inbox may be called `batch`.
+    `POST /api/inbox/batch` and `GET /api/inbox/{name}` are two endpoints, and an inbox may be called `batch`.
     """
 
     def __init__(self) -> None:

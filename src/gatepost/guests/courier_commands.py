@@ -39,13 +39,13 @@ _RETRY_TIME: Final = 3.0
 def courier(
     agent_name: Annotated[str | None, option("--as", "NAME", "the agent; by default the current agent")] = None,
     session: Annotated[
-        str | None, option("--session", "ID", "only this session; by default all sessions of the agent here")
+        str | None, option("--session", "ID", "only this guest session; by default all of the agent here")
     ] = None,
     nudge: Annotated[
         str | None, option("--nudge", "CMD|URL|rewake", "how to tell an idle agent that events are pending")
     ] = None,
     rewake: Annotated[
-        bool, flag("--rewake", "as an asyncRewake hook: wait until the session is nudged, and exit with 2")
+        bool, flag("--rewake", "as an asyncRewake hook: wait until the guest session is nudged, and exit with 2")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
@@ -80,7 +80,9 @@ def courier(
         output.talk(f"cannot check now who {name!r} is: {error.message}")
         agent, names = name, {name}
     if guest is not None and guest.agent not in names:
-        raise Invalid(f"the session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out")
+        raise Invalid(
+            f"the guest session {session!r} is one of {guest.agent!r}, not of {agent!r}", hint="leave --as out"
+        )
     with ExitStack() as stack:
         source = CourierSource(configuration, agent, stack)
         asyncio.run(_run_courier(configuration, source, names, session, method))
@@ -209,7 +211,7 @@ def _read_session() -> str:
     except (ValueError, TypeError, KeyError, RecursionError):
         session = None
     if not isinstance(session, str) or not session:
-        raise Invalid("no session is named on stdin", hint="the host sends it, as JSON; or give --session ID")
+        raise Invalid("no guest session is named on stdin", hint="the host sends it, as JSON; or give --session ID")
     return session
 
 

@@ -64,7 +64,8 @@ _SWEEP_LIMIT = 200
 def drain(
     to: Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")] = None,
     session: Annotated[
-        str | None, option("--session", "ID", "the session whose spool to read; with --to, only the name of the reader")
+        str | None,
+        option("--session", "ID", "the guest session whose spool to read; with --to, only the name of the reader"),
     ] = None,
     reconcile: Annotated[bool, flag("--reconcile", "with --session: read its spool, and the inbox too")] = False,
     limit: Annotated[int, number("--limit", "how many at most", maximum=1_000, short="-n")] = 20,
@@ -86,7 +87,7 @@ def drain(
     """
     as_json = json or form == "json"
     if reconcile and session is None:
-        raise Invalid("--reconcile is about the spool of a session", hint="name the session with --session")
+        raise Invalid("--reconcile is about the spool of a guest session", hint="name it with --session")
     if session is not None and (reconcile or to is None):
         _drain_session(session, to, reconcile=reconcile, as_json=as_json, limit=limit)
     else:

@@ -228,7 +228,7 @@ class HookEntry:
         """Return the store; raise Unavailable unless it is a SQLite file of this version: hooks do not migrate."""
         if hook_config.file is None:
             raise Unavailable(
-                f"without a gateway a hook reaches only a SQLite store, and {hook_config.store!r} is none"
+                f"without a gateway a hook reaches only a SQLite store, and {hook_config.store!r} is not one"
             )
         if not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
             raise Unavailable(f"the store {hook_config.store!r} is not there")

@@ -60,7 +60,7 @@ def encode_filename(session: str) -> str:
     characters are written as `%XX`; an id that is too long becomes its beginning and a hash.
     """
     if not session:
-        raise Invalid("a session needs an id", hint="name it with --session")
+        raise Invalid("a guest session needs an id", hint="name it with --session")
     if len(session) <= _MAX_LENGTH and _PLAIN_ID.fullmatch(session):
         return session
     from urllib.parse import quote  # rarely needed, and slow to import

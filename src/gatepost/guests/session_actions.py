@@ -35,7 +35,7 @@ def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     """Return a session of this agent, or of any agent (None); raise `NotFound` for any other."""
     row = tx.fetch_one("guests/sessions/read", id=_validate_id(id))
     if row is None or agent not in (None, row.agent):
-        raise NotFound(f"there is no session {quote_value(id)}", hint="the hooks of its program make it known")
+        raise NotFound(f"there is no guest session {quote_value(id)}", hint="the hooks of its program make it known")
     return GuestSession(row.id, row.agent, row.host, row.state, row.started_at, row.seen_at)
 
 
@@ -93,5 +93,5 @@ def _require_agent(tx: Transaction, name: str) -> "Entity":
 
 def _validate_id(id: str) -> str:
     if not id or len(id) > _MAX_ID_LENGTH or "\x00" in id:
-        raise Invalid(f"{quote_value(id)} is not the id of a session")
+        raise Invalid(f"{quote_value(id)} is not the id of a guest session")
     return id

@@ -21,7 +21,7 @@ from gatepost.guests.hooks.session_state import Session
 from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 
-SessionId = Annotated[str | None, option("--session", "ID", "the session; by default the one in which this runs")]
+SessionId = Annotated[str | None, option("--session", "ID", "the guest session; by default the one in which this runs")]
 Name = Annotated[str, argument("NAME", "the name of a session gate")]
 Hook = Annotated[
     str, option("--hook", "EVENT", f"the event that it blocks: {', '.join(GATE_EVENTS)}", choices=GATE_EVENTS)
@@ -180,7 +180,9 @@ VERBS: Final = (mark, clear, status, check, register, unregister)
 def _find_session(configuration: Configuration, session: str | None) -> Session:
     id = session or find_session(configuration)
     if id is None:
-        raise Invalid("no session is given", hint="give --session ID, the id that the program has for its session")
+        raise Invalid(
+            "no guest session is given", hint="give --session ID, the id that the program has for its session"
+        )
     return Session(configuration.home, id)
 
 

@@ -65,5 +65,5 @@ class Batch(Struct, frozen=True, kw_only=True):
 def check_owner(text: str) -> str:
     """Return the text if it can be the owner of a claim: a session, a run."""
     if not text or len(text) > _MAX_OWNER_LENGTH or not text.isprintable():
-        raise Invalid(f"{quote_value(text)} is not an owner of a claim", hint="name the session or the run")
+        raise Invalid(f"{quote_value(text)} is not an owner of a claim", hint="name the guest session or the run")
     return text

@@ -24,14 +24,14 @@ What is done with single items (done, seen, discard, replay) is in `inbox/item_a
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, TypedDict, Unpack
+from typing import Final, Unpack
 
 from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
-from gatepost.core.times import CLOCK_TOLERANCE, MAX_DURATION, Duration, Instant
+from gatepost.core.times import CLOCK_TOLERANCE, MAX_DURATION, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
@@ -43,7 +43,7 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claim import Batch, Claim, EndedClaim
-from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority, Ref
+from gatepost.inbox.event import EventType, Item, ItemsRead, Priority
 from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
 
 #: lapsed claims that one claim releases
@@ -60,24 +60,6 @@ def peek(
     return items.peek(tx, directory.find(tx, name).number, limit, after=after)
 
 
-class ItemFilter(TypedDict, total=False):
-    """The items to return; a filter that is missing or None matches all."""
-
-    state: ItemState | None
-    type: EventType | None
-    priority: Priority | None
-    sender: str | None
-    ref: Ref | None
-    #: the event came through this channel
-    channel: str | None
-    #: the event was created at this time or later
-    since: Instant | None
-    #: the event was created before this time
-    until: Instant | None
-    #: the subject or the content contains it, in capitals or not
-    text: str | None
-
-
 def page(
     tx: Reader,
     name: str | None = None,
@@ -86,7 +68,7 @@ def page(
     after_recipient: str | None = None,
     newest_first: bool = False,
     limit: int = 100,
-    **filters: Unpack[ItemFilter],
+    **filters: Unpack[items.ItemFilter],
 ) -> list[Item]:
     """
     Return items of one inbox, or of all, in order of arrival; `after` is the arrival of the last item seen. An event
@@ -97,12 +79,12 @@ def page(
         filters["sender"] = directory.find(tx, sender).name
     return items.list_page(
         tx,
+        filters,
         recipient=directory.find_number(tx, name),
         after=after,
         after_recipient=directory.find_number(tx, after_recipient),
         newest_first=newest_first,
         limit=limit,
-        **filters,
     )
 
 
@@ -265,7 +247,7 @@ def pull(
 
 
 def extend(tx: Transaction, id: str, *, owner: str, fence: int, hold: Duration) -> None:
-    """Hold a guest's claim for its session, until `hold` from now. A stale owner is refused."""
+    """Hold a guest's claim for its guest session, until `hold` from now. A stale owner is refused."""
     _check_holder(id, owner, fence)
     if not tx.execute("inbox/claims/extend", id=id, owner=owner, fence=fence, deadline=tx.now + hold):
         raise _build_claim_error(tx, id)

@@ -112,7 +112,7 @@ class Ref(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """Where a reply goes: a channel, and a session on it."""
+    """Where a reply goes: a channel, and a channel session."""
 
     channel: str
     session: str
@@ -173,7 +173,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     #: `drain`, `session`, `run` or `person`
     kind: str
-    #: the session, the run or the person
+    #: the guest session, the run or the person
     owner: str
     at: Instant
 
@@ -268,19 +268,19 @@ class Posted(Struct, frozen=True, kw_only=True):
     outsider: Outsider | None = None
 
 
-class Due(Struct, frozen=True, kw_only=True):
+class PlanDue(Struct, frozen=True, kw_only=True):
     plan: str
     name: str
     instruction: str
     due_at: Instant | None
 
 
-class Called(Struct, frozen=True, kw_only=True):
+class ServiceCalled(Struct, frozen=True, kw_only=True):
     service: str
     payload: Json
 
 
-class Returned(Struct, frozen=True, kw_only=True):
+class ToolReturned(Struct, frozen=True, kw_only=True):
     tool: str
     call: str
     result: Json
@@ -297,11 +297,11 @@ class Noted(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class PromptReceived(Struct, frozen=True, kw_only=True):
     channel: str
     session: str
     text: str
-    #: whether it begins the session anew, and is no prompt
+    #: whether it begins the channel session anew, and is no prompt
     is_reset: bool = False
     #: whether its sender has only passed it on
     is_forwarded: bool = False
@@ -317,14 +317,14 @@ class Answered(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Ended(Struct, frozen=True):
+class GateEnded(Struct, frozen=True):
     gate: str
     #: `resolved`, `expired`, `orphaned` or `withdrawn`
     outcome: str
     text: str
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Notified(Struct, frozen=True, kw_only=True):
     """An alert, an event, or a text from an agent or from the system."""
 
     type: EventType
@@ -332,7 +332,9 @@ class Told(Struct, frozen=True, kw_only=True):
     text: str
 
 
-Body = Posted | Due | Called | Returned | Mailed | Noted | Heard | Answered | Ended | Told
+Body = (
+    Posted | PlanDue | ServiceCalled | ToolReturned | Mailed | Noted | PromptReceived | Answered | GateEnded | Notified
+)
 
 
 class _Data(Struct, frozen=True):
@@ -382,7 +384,7 @@ def parse_body(event: "Event | Push") -> Body:
             )
         case EventType.PLAN:
             plan = data.text("planId")
-            return Due(
+            return PlanDue(
                 plan=plan,
                 name=data.text("planName", event.subject or plan or event.source),
                 instruction=event.content or data.text("instruction"),
@@ -392,13 +394,13 @@ def parse_body(event: "Event | Push") -> Body:
             payload = data.fields.get("payload", event.data)
             # What came through a trigger has a line that says what the payload means.
             has_line = event.content and event.route is not None
-            return Called(
+            return ServiceCalled(
                 service=data.text("serviceName", event.source),
                 payload=event.content if payload is None or has_line else payload,
             )
         case EventType.TOOL_RESULT:
             result = data.fields.get("result", event.data)
-            return Returned(
+            return ToolReturned(
                 tool=data.text("toolName", event.source),
                 call=data.text("toolCallId"),
                 result=event.content if result is None else result,
@@ -410,7 +412,7 @@ def parse_body(event: "Event | Push") -> Body:
             return Noted(about=about, text=event.content)
         case EventType.CHANNEL:
             route, metadata, name = event.route, data.fields.get("metadata"), data.fields.get("senderName")
-            return Heard(
+            return PromptReceived(
                 channel=route.channel if route else event.source,
                 session=route.session if route else "",
                 text=event.content,
@@ -425,9 +427,9 @@ def parse_body(event: "Event | Push") -> Body:
             )
         case EventType.GATE:
             gate = data.text("gateId", event.ref.id if event.ref else event.source)
-            return Ended(gate, data.text("outcome", "resolved"), event.content)
+            return GateEnded(gate, data.text("outcome", "resolved"), event.content)
         case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
-            return Told(type=event.type, source=event.source, text=event.content)
+            return Notified(type=event.type, source=event.source, text=event.content)
 
 
 def _read_outsider(data: _Data) -> Outsider | None:

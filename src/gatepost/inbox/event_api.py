@@ -10,17 +10,17 @@ from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import event as records
 from gatepost.inbox.event import (
-    Called,
-    Due,
     Event,
     EventType,
     Item,
     ItemState,
+    PlanDue,
     Posted,
     Receipt,
     Ref,
     Route,
     Sender,
+    ServiceCalled,
     Trust,
     parse_body,
 )
@@ -229,10 +229,10 @@ def _split_data(event: Event) -> tuple[Json, dict[str, Any]]:
                 **_write_posted_sender(event, posted_message),
                 "content": posted_message.text,
             }
-        case Due() as due_plan:
+        case PlanDue() as due_plan:
             data = {"planId": due_plan.plan, "planName": due_plan.name, "instruction": due_plan.instruction}
             fields = fields | ({"dueAt": format_rfc3339(due_plan.due_at)} if due_plan.due_at is not None else {})
-        case Called() as service_call:
+        case ServiceCalled() as service_call:
             data = {"serviceName": service_call.service, "payload": service_call.payload}
             if "payload" not in fields:
                 fields = {}  # all of the data is the payload

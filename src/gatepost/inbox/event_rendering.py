@@ -26,20 +26,20 @@ from gatepost.inbox.batch_selection import COUNT_LIMIT
 from gatepost.inbox.event import (
     USER_CHANNELS,
     Answered,
-    Called,
-    Due,
-    Ended,
     Event,
     EventType,
-    Heard,
+    GateEnded,
     Item,
     Mailed,
     Noted,
+    Notified,
     Outsider,
+    PlanDue,
     Posted,
     Priority,
-    Returned,
-    Told,
+    PromptReceived,
+    ServiceCalled,
+    ToolReturned,
     Trust,
     parse_body,
 )
@@ -138,15 +138,15 @@ def _render_full(event: Event) -> str:
             author = _render_sender(event, message.outsider)
             head = f"[{_render_space_name(message.space_name)}] {author}"
             return f"{head}: {quote(message.text)}{_render_notes(event, notes)}"
-        case Due() as plan:
+        case PlanDue() as plan:
             due_notes = [f"due {_render_due_time(plan.due_at, event.created_at)}"] if plan.due_at is not None else []
             notes = ([f"plan {render_name(plan.plan)}"] if plan.plan else []) + due_notes
             return f"[Plan: {render_name(plan.name)}] {quote(plan.instruction)}{_render_notes(event, notes)}"
-        case Called() as service_call:
+        case ServiceCalled() as service_call:
             notes = [f"event {render_name(event.subject)}"] if event.subject else []
             value = _render_value(event, service_call.payload)
             return f"[Service: {render_name(service_call.service)}] {value}{_render_notes(event, notes)}"
-        case Returned() as tool_result:
+        case ToolReturned() as tool_result:
             notes = [f"call {render_name(tool_result.call)}"] if tool_result.call else []
             value = _render_value(event, tool_result.result)
             return f"[Tool Result: {render_name(tool_result.tool)}] {value}{_render_notes(event, notes)}"
@@ -160,7 +160,7 @@ def _render_full(event: Event) -> str:
             return (
                 f"[Note: {render_name(note.about)}] {_render_sender(event)}: {quote(note.text)}{_render_notes(event)}"
             )
-        case Heard() as channel_message:
+        case PromptReceived() as channel_message:
             notes = [f"session {render_session(channel_message.session)}"] if channel_message.session else []
             notes += ["forwarded"] if channel_message.is_forwarded else []
             notes += ["reset"] if channel_message.is_reset else []
@@ -173,14 +173,14 @@ def _render_full(event: Event) -> str:
             text_part = f": {quote(answer.text)}" if answer.text else ""
             head = f"[Decision {render_name(answer.decision)}] {render_name(answer.outcome)}"
             return f"{head}{by}{text_part}{_render_notes(event)}"
-        case Ended() as gate_end:
+        case GateEnded() as gate_end:
             text_part = f": {quote(gate_end.text)}" if gate_end.text else ""
             return (
                 f"[Gate {render_name(gate_end.gate)}] {render_name(gate_end.outcome)}{text_part}{_render_notes(event)}"
             )
-        case Told(type=EventType.SYSTEM) as report:
+        case Notified(type=EventType.SYSTEM) as report:
             return f"[System] {_render_report(event, report.text)}{_render_notes(event)}"
-        case Told() as report:
+        case Notified() as report:
             head = f"[{_TITLES[report.type]}: {render_name(report.source)}]"
             return f"{head} {_render_report(event, report.text)}{_render_notes(event)}"
         case other:
@@ -199,19 +199,19 @@ def preview(event: Event) -> str:
                 f"[{_render_space_name(abbreviate(message.space_name, _PREVIEW_NAME_LENGTH))}]{sender}",
                 message.text,
             )
-        case Due() as plan:
+        case PlanDue() as plan:
             head, text = f"[Plan: {_render_short_name(plan.name)}]", plan.instruction
-        case Called(service=name, payload=value):
+        case ServiceCalled(service=name, payload=value):
             text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Service: {_render_short_name(name)}] {text}{_render_trust(event)}"
-        case Returned(tool=name, result=value):
+        case ToolReturned(tool=name, result=value):
             text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Tool Result: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Mailed() as mail:
             head, text = f"[Mail]{sender}", " - ".join(filter(None, (mail.subject, mail.text)))
         case Noted() as note:
             head, text = f"[Note: {_render_short_name(note.about)}]{sender}", note.text
-        case Heard() as channel_message:
+        case PromptReceived() as channel_message:
             user = channel_message.unknown_user
             sender = f" {_render_unknown_user(user, _PREVIEW_NAME_LENGTH)}:" if user is not None else sender
             forwarded = " (forwarded)" if channel_message.is_forwarded else ""
@@ -222,9 +222,9 @@ def preview(event: Event) -> str:
         case Answered() as answer:
             by = f" by {_render_short_name(answer.by)}" if answer.by else ""
             head, text = f"[Decision {render_name(answer.decision)}] {render_name(answer.outcome)}{by}:", answer.text
-        case Ended() as gate_end:
+        case GateEnded() as gate_end:
             head, text = f"[Gate {render_name(gate_end.gate)}] {render_name(gate_end.outcome)}:", gate_end.text
-        case Told() as report:
+        case Notified() as report:
             name = (
                 "[System]"
                 if report.type is EventType.SYSTEM

@@ -47,7 +47,9 @@ def read_page(tx: Reader, name: str, after: Position, limit: int = 100) -> FeedP
     recipient = directory.find(tx, name)
     watermark = events.read_watermark(tx)
     if after >= watermark.end:
-        raise Invalid(f"{str(after)!r} is a place that this store has not reached yet", hint="begin again without it")
+        raise Invalid(
+            f"{str(after)!r} is a position that this store has not reached yet", hint="begin again without it"
+        )
     entries = items.list_since(tx, recipient.number, after, watermark.last, limit) if after < watermark.last else []
     is_full = len(entries) == limit or tx.is_truncated
     return FeedPage(entries, entries[-1][1] if is_full else max(after, watermark.last), watermark.has_more)

@@ -21,18 +21,8 @@ from gatepost.core.address import check_entity_address
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.guests.drain_commands import drain
-from gatepost.inbox import event_rendering as render
+from gatepost.inbox import event_api, event_rendering as render
 from gatepost.inbox.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
-from gatepost.inbox.event_api import (
-    DiscardEvent,
-    EventDetailView,
-    ItemsView,
-    ItemView,
-    MarkDone,
-    RecipientView,
-    ReplayEvent,
-    ShowEvent,
-)
 from gatepost.inbox.item_api import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.inbox.push.api import PushEvent
 from gatepost.inbox.push.commands import FIELDS, push
@@ -155,7 +145,7 @@ def peek(
         now = connection.read_clock()
         items = connection.list_all(PeekInbox(name=recipient), limit + 1)
 
-    def print_batch(views: Sequence[ItemView]) -> None:
+    def print_batch(views: Sequence[event_api.ItemView]) -> None:
         records = [Item(event=view.to_event(), recipient=view.recipient) for view in views]
         output.line_out(render.render_batch(records, at=now))
 
@@ -163,8 +153,8 @@ def peek(
     output.listing(items, limit, print_batch, empty=f"the inbox of {recipient!r} is empty", more=more, json=json)
 
 
-@inbox.show("show", ShowEvent, id=EVENT)
-def show(view: EventDetailView) -> None:
+@inbox.show("show", event_api.ShowEvent, id=EVENT)
+def show(view: event_api.EventDetailView) -> None:
     """
     Show all of an event, and its state for each recipient.
 
@@ -223,8 +213,8 @@ def watch(to: To = None, json: JsonFlag = False) -> None:
             output.live(msgspec.to_builtins(item) if json else render.render_event(item.to_event()))
 
 
-@inbox.send("replay", ReplayEvent, id=EVENT, name=RECIPIENT)
-def replay(page: ItemsView) -> Outcome:
+@inbox.send("replay", event_api.ReplayEvent, id=EVENT, name=RECIPIENT)
+def replay(page: event_api.ItemsView) -> Outcome:
     """
     Deliver an event again.
 
@@ -237,8 +227,8 @@ def replay(page: ItemsView) -> Outcome:
     return _describe_items(page.items, "pending again for")
 
 
-@inbox.send("discard", DiscardEvent, id=EVENT, name=RECIPIENT)
-def discard(page: ItemsView) -> Outcome:
+@inbox.send("discard", event_api.DiscardEvent, id=EVENT, name=RECIPIENT)
+def discard(page: event_api.ItemsView) -> Outcome:
     """
     Discard an event that is pending or dead, without delivering it. `gatepost inbox replay` brings it back.
 
@@ -264,13 +254,15 @@ def done(
     """
     with connect() as connection:
         if person is None:
-            person = _choose_person(connection.send(ShowEvent(id=event)), connection.configuration.settings.agent)
-        items = connection.send(MarkDone(id=event, name=person)).items
+            person = _choose_person(
+                connection.send(event_api.ShowEvent(id=event)), connection.configuration.settings.agent
+            )
+        items = connection.send(event_api.MarkDone(id=event, name=person)).items
     outcome = _describe_items(items, "done for")
     output.done(outcome.document, outcome.line, outcome.message, json=json)
 
 
-def _choose_person(event: EventDetailView, current: str | None) -> str:
+def _choose_person(event: event_api.EventDetailView, current: str | None) -> str:
     """Return the recipient who is meant if no one is named: the only one, or the current one."""
     names = [recipient.name for recipient in event.recipients]
     if len(names) == 1:
@@ -280,11 +272,11 @@ def _choose_person(event: EventDetailView, current: str | None) -> str:
     raise Invalid(f"{event.event_id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")
 
 
-def _describe_items(items: Sequence[ItemView], change: str) -> Outcome:
+def _describe_items(items: Sequence[event_api.ItemView], change: str) -> Outcome:
     return Outcome(
         "\n".join(item.event_id for item in items),
         "\n".join(f"{change} {item.recipient}" for item in items),
-        msgspec.to_builtins(EventDetailView.merge(items)),
+        msgspec.to_builtins(event_api.EventDetailView.merge(items)),
     )
 
 
@@ -307,7 +299,7 @@ def _format_past(text: str | None, option: str, now: Instant) -> str | None:
     return times.format_rfc3339(max(0, inputs.parse_past(text, option, now))) if text is not None else None
 
 
-def _print_table(items: Sequence[ItemView], *, now: Instant, include_recipient: bool) -> None:
+def _print_table(items: Sequence[event_api.ItemView], *, now: Instant, include_recipient: bool) -> None:
     """Print a row for each item. The column of priorities is left out if all are normal."""
     include_priority = any(item.priority != Priority.NORMAL for item in items)
     headings = ["EVENT", "STATE", "FOR", "AGE", "PRIORITY", "WHAT"]
@@ -326,7 +318,7 @@ def _print_table(items: Sequence[ItemView], *, now: Instant, include_recipient: 
     output.table(list(compress(headings, columns)), [list(compress(row, columns)) for row in rows])
 
 
-def _describe_recipient(recipient: RecipientView) -> str:
+def _describe_recipient(recipient: event_api.RecipientView) -> str:
     parts = [recipient.state.value]
     if recipient.ended_at is not None:
         parts.append(recipient.ended_at)

@@ -13,9 +13,10 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.event import Priority
+from gatepost.inbox.item_rows import ItemFilter
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
-from gatepost.operations.pagination import parse_cursor_number, read_page
+from gatepost.operations.pagination import parse_cursor_number, parse_cursor_pair, read_page
 
 
 @api.ListItems.handler
@@ -23,13 +24,11 @@ def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.
     arrival, _, recipient = (request.after or "0").partition("-")
     return read_page(
         tx,
-        event_api.ItemPage,
+        request,
         claims.page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         newest_first=request.newest_first,
-        limit=request.limit,
-        view=event_api.ItemView.of,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
         **_build_filter(request),
     )
@@ -39,13 +38,11 @@ def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.
 def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> event_api.ItemPage:
     return read_page(
         tx,
-        event_api.ItemPage,
+        request,
         claims.page,
         request.name,
         after=request.after,
         newest_first=request.newest_first,
-        limit=request.limit,
-        view=event_api.ItemView.of,
         cursor=lambda item: item.event.arrival,
         **_build_filter(request),
     )
@@ -59,18 +56,12 @@ def show_account(tx: Reader, request: api.ShowAccount, caller: Caller) -> Accoun
 
 @api.PeekInbox.handler
 def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> event_api.ItemPage:
-    after = (-1, 0)
-    if request.after is not None:
-        priority, _, arrival = request.after.partition("-")
-        after = (parse_cursor_number(priority, request.after), parse_cursor_number(arrival, request.after))
     return read_page(
         tx,
-        event_api.ItemPage,
+        request,
         claims.peek,
         request.name,
-        after=after,
-        limit=request.limit,
-        view=event_api.ItemView.of,
+        after=(-1, 0) if request.after is None else parse_cursor_pair(request.after),
         cursor=lambda item: f"{item.event.priority.value}-{item.event.arrival}",
     )
 
@@ -123,8 +114,8 @@ def mark_seen(tx: Transaction, request: api.MarkSeen, caller: Caller) -> api.See
     return api.SeenView(seen=items.mark_seen(tx, request.name, request.events))
 
 
-def _build_filter(request: api.ItemsRequest) -> claims.ItemFilter:
-    return claims.ItemFilter(
+def _build_filter(request: api.ItemsRequest) -> ItemFilter:
+    return ItemFilter(
         state=request.state,
         type=request.type,
         priority=None if request.priority is None else Priority(request.priority),

@@ -8,7 +8,7 @@ here: a query over both would make PostgreSQL sort all items. A transaction that
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, load_js
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
 
-#: items among which the prompts of a session are looked for
+#: items among which the prompts of a channel session are looked for
 _MAX_PROMPT_ITEMS: Final = 1_000
 #: after every arrival
 _END: Final = 2**62
@@ -58,7 +58,7 @@ def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, st
 
 
 class SessionPrompt(NamedTuple):
-    """An event by which somebody wrote in a session of a channel."""
+    """An event by which somebody wrote in a channel session."""
 
     id: str
     channel: str
@@ -66,7 +66,7 @@ class SessionPrompt(NamedTuple):
 
 
 def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionPrompt]:
-    """Return the prompts of a session among the last items of a recipient, the newest first."""
+    """Return the prompts of a channel session among the last items of a recipient, the newest first."""
     rows = tx.fetch_all("inbox/items/list_last_prompts", recipient=recipient, session=session, limit=_MAX_PROMPT_ITEMS)
     return [SessionPrompt(row.id, row.channel, row.source) for row in rows]
 
@@ -193,20 +193,30 @@ def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, s
     return [(row.recipient, row.arrival, row.state, row.ended_at) for row in rows]
 
 
+class ItemFilter(TypedDict, total=False):
+    """The items to return; a filter that is missing or None matches all."""
+
+    state: ItemState | None
+    type: EventType | None
+    priority: Priority | None
+    sender: str | None
+    ref: Ref | None
+    #: the event came through this channel
+    channel: str | None
+    #: the event was created at this time or later
+    since: Instant | None
+    #: the event was created before this time
+    until: Instant | None
+    #: the subject or the content contains it, in capitals or not
+    text: str | None
+
+
 def list_page(
     tx: Reader,
+    filters: ItemFilter,
     *,
     recipient: int | None,
-    state: ItemState | None = None,
-    type: EventType | None = None,
-    priority: Priority | None = None,
-    sender: str | None = None,
-    ref: Ref | None = None,
-    channel: str | None = None,
-    since: Instant | None = None,
-    until: Instant | None = None,
-    text: str | None = None,
-    newest_first: bool = False,
+    newest_first: bool,
     after: int,
     after_recipient: int | None,
     limit: int,
@@ -214,59 +224,37 @@ def list_page(
     """
     Return items of one inbox or of all by arrival and recipient, after an arrival; with `after_recipient` also those of
     this arrival that go to recipients after that one. With `newest_first`, go backwards: `after` is the last arrival
-    seen too, and 0 is the beginning. Pending items past their time are shown as expired. `text` is in the subject or in
-    the content, in capitals or not.
+    seen too, and 0 is the beginning. Pending items past their time are shown as expired.
     """
+    since, priority, ref, text = filters.get("since"), filters.get("priority"), filters.get("ref"), filters.get("text")
     # Matches may be rare, so nothing is looked for among older events; if the clock was set back a little, events that
     # seem older may come later.
     first = 1 if since is None else find_first_arrival(tx, since - CLOCK_TOLERANCE)
-    filters: dict[str, Any] = {
-        "state": state,
-        "type": type,
+    parameters: dict[str, Any] = {
+        **{name: filters.get(name) for name in ("state", "type", "sender", "channel", "since", "until")},
         "priority": None if priority is None else priority.value,
-        "sender": sender,
         "ref_type": ref.type if ref else None,
         "ref_id": ref.id if ref else None,
-        "channel": channel,
-        "since": since,
-        "until": until,
         "pattern": None if text is None else f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%",
         "after": first - 1 if newest_first else max(after, first - 1),
         "before": (after or _END) if newest_first else _END,
         "now": tx.now,
         "limit": limit,
     }
-    rows = (
-        _read_all(tx, filters, newest_first, after, after_recipient)
-        if recipient is None
-        else _read_inbox(tx, filters | {"recipient": recipient}, newest_first)
-    )
-    return [build_item(row, tx.now) for row in rows]
-
-
-def _read_inbox(tx: Reader, filters: dict[str, Any], newest_first: bool) -> list[Row]:
-    merged = _MergedPage(tx, newest_first)
-    merged.add(tx.fetch_page("inbox/item_lists/list_inbox_broadcasts", newest_first=newest_first, **filters))
-    if newest_first:
-        merged.add(tx.fetch_page("inbox/item_lists/list_inbox_newest", **filters))
+    if recipient is not None:
+        stored = "inbox/item_lists/list_inbox_newest" if newest_first else "inbox/item_lists/list_inbox"
+        broadcasts = "inbox/item_lists/list_inbox_broadcasts"
+        parameters["recipient"] = recipient
     else:
-        merged.add(tx.fetch_page("inbox/item_lists/list_inbox", **filters))
-    return merged.end(filters["limit"])
-
-
-def _read_all(
-    tx: Reader, filters: dict[str, Any], newest_first: bool, after: int, after_recipient: int | None
-) -> list[Row]:
-    filters |= {"last_arrival": after, "last_recipient": after_recipient}
-    if after_recipient is not None:  # the rest of the last arrival comes first
-        filters |= {"before": after + 1} if newest_first else {"after": filters["after"] - 1}
+        stored = "inbox/item_lists/list_all_newest" if newest_first else "inbox/item_lists/list_all"
+        broadcasts = "inbox/item_lists/list_all_broadcasts"
+        parameters |= {"last_arrival": after, "last_recipient": after_recipient}
+        if after_recipient is not None:  # the rest of the last arrival comes first
+            parameters |= {"before": after + 1} if newest_first else {"after": parameters["after"] - 1}
     merged = _MergedPage(tx, newest_first)
-    merged.add(tx.fetch_page("inbox/item_lists/list_all_broadcasts", newest_first=newest_first, **filters))
-    if newest_first:
-        merged.add(tx.fetch_page("inbox/item_lists/list_all_newest", **filters))
-    else:
-        merged.add(tx.fetch_page("inbox/item_lists/list_all", **filters))
-    return merged.end(filters["limit"])
+    merged.add(tx.fetch_page(broadcasts, newest_first=newest_first, **parameters))
+    merged.add(tx.fetch_page(stored, **parameters))
+    return [build_item(row, tx.now) for row in merged.end(limit)]
 
 
 class _MergedPage:

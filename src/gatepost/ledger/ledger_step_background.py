@@ -26,7 +26,7 @@ from gatepost.ledger.public_ledger import (
     TransactionId,
     TransactionRefused,
 )
-from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, LedgerTopic, TopicKind
 from gatepost.mail.work_item import WorkItem
 
 log = structlog.get_logger("gatepost.ledger")
@@ -140,21 +140,21 @@ class LedgerSteps:
             raise ReportedOutage(text, hint="copy its file to ledger/keys in the home")
         return self.ledger.make_key(owner)
 
-    async def ensure_inbound(self, entity: Entity) -> Topic:
+    async def ensure_inbound(self, entity: Entity) -> LedgerTopic:
         """Return the inbound topic of an entity, to which everybody may write; make it if there is none."""
         account = await self.ensure_account(entity)
         return await self._ensure_topic(TopicKind.INBOUND, hcs10.build_inbound_memo(account), entity=entity)
 
-    async def ensure_outbound(self, entity: Entity) -> Topic:
+    async def ensure_outbound(self, entity: Entity) -> LedgerTopic:
         """Return the outbound topic of an entity, to which only its key may write; make it if there is none."""
         await self.ensure_account(entity)
         return await self._ensure_topic(TopicKind.OUTBOUND, hcs10.OUTBOUND_MEMO, entity=entity, owner=entity.name)
 
-    async def ensure_single(self, kind: TopicKind) -> Topic:
+    async def ensure_single(self, kind: TopicKind) -> LedgerTopic:
         """Return the broadcast topic, or that of the definitions; make it if there is none."""
         return await self._ensure_topic(kind, SINGLE_MEMOS[kind])
 
-    async def ensure_work_topic(self, item: WorkItem) -> Topic:
+    async def ensure_work_topic(self, item: WorkItem) -> LedgerTopic:
         memo = hcs10.build_work_memo(item.type, item.id)[:_MAX_MEMO_SIZE]
         return await self._ensure_topic(TopicKind.WORK, memo, item=item)
 
@@ -166,7 +166,7 @@ class LedgerSteps:
         entity: Entity | None = None,
         item: WorkItem | None = None,
         owner: str | None = None,
-    ) -> Topic:
+    ) -> LedgerTopic:
         """Return a topic; make it if there is none. Only the key of `owner` may write to it, if there is one."""
         find = partial(self.store.read, ledger_posts.find_topic, self.network, kind)
         topic = await find(entity=entity, item=item, memo=memo)

@@ -23,7 +23,7 @@ from gatepost.ledger import message_order_actions as ledger_intake
 from gatepost.ledger.ledger_step_background import fetch_file
 from gatepost.ledger.message_acceptance_actions import FileRead
 from gatepost.ledger.public_ledger import PublicLedger
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind, TopicMessage
 
 log = structlog.get_logger("gatepost.ledger")
 
@@ -79,7 +79,7 @@ class LedgerListener:
             self._paused_until = loop.time() + max(failure.retry_after or 0.0 for failure in failures)
             raise failures[0]
 
-    async def _read_topic(self, topic: Topic, limit: asyncio.Semaphore, failures: list[Unavailable]) -> None:
+    async def _read_topic(self, topic: LedgerTopic, limit: asyncio.Semaphore, failures: list[Unavailable]) -> None:
         """Read a topic to its end. After a failure the topics of this round that are left wait for the next one."""
         async with limit:
             last_sequence = topic.last_sequence
@@ -97,7 +97,7 @@ class LedgerListener:
             except Unavailable as failure:
                 failures.append(failure)
 
-    async def _take_messages(self, topic: Topic, messages: Sequence[TopicMessage]) -> int:
+    async def _take_messages(self, topic: LedgerTopic, messages: Sequence[TopicMessage]) -> int:
         """Have messages taken in; return the number of the last one that is in the store."""
         files: dict[LedgerId, FileRead] = {}
         gap = f"gap:{topic.id}"

@@ -37,7 +37,7 @@ from gatepost.ledger.hcs.hcs10_operations import (
     ConnectionRequest,
     MessageOperation,
 )
-from gatepost.ledger.topic import NANOSECONDS, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import NANOSECONDS, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.mail import mail_actions as mail, mail_rows as outgoing, work_actions as work
 from gatepost.mail.sent_mail import MailData, Sent
 from gatepost.mail.work_item import EventData, NoteData
@@ -63,7 +63,7 @@ class MessageRefused(Exception):
 
 
 def read_message(
-    tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
+    tx: Transaction, topic: LedgerTopic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     """Do what a message with its whole content says; return the number of our record of it, if there is one."""
     match topic.kind:
@@ -81,7 +81,7 @@ def read_message(
 
 
 def _take_inbound(
-    tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
+    tx: Transaction, topic: LedgerTopic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     operation = hcs10_operations.parse_operation(message.content)
     match operation:
@@ -122,7 +122,7 @@ def _check_live(sender: Entity) -> None:
 
 def _take_mail(
     tx: Transaction,
-    topic: Topic,
+    topic: LedgerTopic,
     message: TopicMessage,
     operation: MessageOperation,
     sender: Entity,
@@ -200,7 +200,7 @@ def _resolve_text(text: str, files: Mapping[LedgerId, FileRead]) -> str:
 
 
 def _take_work_post(
-    tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
+    tx: Transaction, topic: LedgerTopic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     post = message_decoding.parse_work_post(message.content)
     author = directory.find_or_none(tx, post.from_agent)
@@ -234,7 +234,7 @@ def _take_work_post(
 
 
 def _take_from_peer(
-    tx: Transaction, topic: Topic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
+    tx: Transaction, topic: LedgerTopic, message: TopicMessage, files: Mapping[LedgerId, FileRead]
 ) -> int | None:
     connection = connection_rows.find_by_topic(tx, topic.number)
     assert connection is not None
@@ -268,7 +268,7 @@ def _find_own_record(
 
 def _take_foreign_mail(
     tx: Transaction,
-    topic: Topic,
+    topic: LedgerTopic,
     message: TopicMessage,
     operation: MessageOperation,
     connection: Connection,
@@ -293,7 +293,7 @@ def _take_foreign_mail(
     push.push_event(tx, replace(request, trust=Trust.EXTERNAL, priority=max(data.priority, Priority.NORMAL)))
 
 
-def _take_answer(tx: Transaction, topic: Topic, message: TopicMessage) -> None:
+def _take_answer(tx: Transaction, topic: LedgerTopic, message: TopicMessage) -> None:
     """Take note of the requests that an agent outside has accepted; all else in its topic is not for us."""
     try:
         operation = hcs10_operations.parse_operation(message.content)
@@ -311,7 +311,7 @@ def _take_answer(tx: Transaction, topic: Topic, message: TopicMessage) -> None:
             connections.check_answer(tx, connection, operation.connection)
 
 
-def find_stranger(tx: Reader, topic: Topic, message: TopicMessage) -> str | None:
+def find_stranger(tx: Reader, topic: LedgerTopic, message: TopicMessage) -> str | None:
     """Return why a chunk can be refused before the others are there: a stranger has posted it. None if not."""
     is_ours_alone = topic.kind in (TopicKind.INBOUND, TopicKind.BROADCAST, TopicKind.WORK)
     if not is_ours_alone or topics.find_account_owner(tx, topic.network, message.payer) is not None:

@@ -18,7 +18,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.ledger import message_acceptance_actions as acceptance, topic_rows as topics
 from gatepost.ledger.message_acceptance_actions import FileMissing, FileRead, MessageRefused
 from gatepost.ledger.running_hash import GENESIS_HASH, compute_hash
-from gatepost.ledger.topic import HASH_VERSION, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import HASH_VERSION, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 
 #: chunks of one message; a longer one does not count
@@ -36,7 +36,7 @@ class Intake(Struct, frozen=True, kw_only=True):
     missing_file: LedgerId | None = None
 
 
-def list_topics(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[Topic]:
+def list_topics(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[LedgerTopic]:
     """Return the topics to read, in the order in which they were made."""
     return topics.list_kinds(tx, network, kinds, since=tx.now - _END_LENGTH, after=after, limit=limit)
 
@@ -94,7 +94,7 @@ def _find_fault(message: TopicMessage, previous_hash: bytes | None, last_timesta
 
 def _take(
     tx: Transaction,
-    topic: Topic,
+    topic: LedgerTopic,
     message: TopicMessage,
     earlier_messages: Sequence[NewMessage],
     files: Mapping[LedgerId, FileRead],
@@ -115,14 +115,14 @@ def _take(
 
 
 def _join_chunks(
-    tx: Transaction, topic: Topic, message: TopicMessage, earlier_messages: Sequence[NewMessage]
+    tx: Transaction, topic: LedgerTopic, message: TopicMessage, earlier_messages: Sequence[NewMessage]
 ) -> bytes | None:
     """Return the content of a message; of a chunk, that of all chunks if it is the last one to come, else None."""
     chunk = message.chunk
     if chunk is None or chunk.total == 1:
         return message.content
     if chunk.total > MAX_CHUNKS:
-        raise MessageRefused(f"it has {chunk.total} chunks, and {MAX_CHUNKS} are the most")
+        raise MessageRefused(f"it has {chunk.total} chunks, over the limit of {MAX_CHUNKS}")
     stored_messages = topics.list_chunks(tx, topic, chunk.transaction, limit=2 * MAX_CHUNKS)
     others = [stored.message for stored in stored_messages if stored.refused is None]
     others += [earlier.message for earlier in earlier_messages if earlier.refused is None]

@@ -16,7 +16,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.ledger import ledger_step_actions as ledger_steps, topic_rows as topics
 from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import Connection
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_rows as work_items
 from gatepost.mail.sent_mail import MailData, PostState, Sent
 from gatepost.mail.work_item import WorkItem, WorkType
@@ -123,7 +123,7 @@ def save_account(tx: Transaction, network: str, entity: Entity, account: LedgerI
 
 def find_topic(
     tx: Reader, network: str, kind: TopicKind, *, entity: Entity | None = None, item: WorkItem | None = None, memo: str
-) -> Topic | None:
+) -> LedgerTopic | None:
     """Return a topic of ours by what it is for."""
     match kind:
         case TopicKind.INBOUND | TopicKind.OUTBOUND:
@@ -147,7 +147,7 @@ def save_topic(
     memo: str,
     entity: Entity | None = None,
     item: WorkItem | None = None,
-) -> Topic:
+) -> LedgerTopic:
     """Save a topic that was made; return the topic that there is."""
     topic = find_topic(tx, network, kind, entity=entity, item=item, memo=memo)
     if topic is None:

@@ -17,7 +17,7 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import ledger_step_actions as ledger_steps, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.ledger.topic_api import LedgerProfile, SyncResult, SyncState
 from gatepost.mail import ledger_delivery, work_rows as work_items
 from gatepost.mail.ledger_delivery import LOCAL
@@ -60,7 +60,7 @@ def find_profile(tx: Reader, network: str, entity: Entity) -> LedgerProfile | No
 
 
 def _build_profile(
-    tx: Reader, network: str, entity: Entity, account: LedgerId, inbound: Topic, outbound: Topic
+    tx: Reader, network: str, entity: Entity, account: LedgerId, inbound: LedgerTopic, outbound: LedgerTopic
 ) -> dict[str, Any] | None:
     if entity.kind is EntityKind.SERVICE:
         return None

@@ -68,7 +68,7 @@ class TopicKind(ParsedEnum, description="a kind of topic"):
 SINGLE_MEMOS: Final = {TopicKind.BROADCAST: "gatepost:broadcast", TopicKind.DEFINITIONS: "gatepost:definitions"}
 
 
-class Topic(Struct, frozen=True, kw_only=True):
+class LedgerTopic(Struct, frozen=True, kw_only=True):
     number: int
     network: str
     id: str

@@ -27,7 +27,7 @@ from gatepost.ledger import message_encoding, running_hash, topic as rules, topi
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.message_encoding import LedgerFile, LedgerMessage
 from gatepost.ledger.running_hash import Fault, MessageVerdict, Proof, TopicVerification
-from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.ledger.topic_rows import NewMessage, StoredMessage
 from gatepost.mail import mail_rows as outgoing, work_rows as work_items
@@ -77,7 +77,7 @@ def _leave_to_poster(tx: Transaction, id: str) -> bool:
     return True
 
 
-def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> Topic:
+def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> LedgerTopic:
     """Return a topic to the administrator (None), to the entity that it belongs to, or to all if it is of all."""
     topic = topics.find(tx, _find_shown_network(tx), str(LedgerId.parse(id)))
     is_shared = topic is not None and topic.kind in (TopicKind.WORK, TopicKind.BROADCAST, TopicKind.DEFINITIONS)
@@ -88,14 +88,14 @@ def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> Topic:
 
 def page_topics(
     tx: Reader, *, kind: TopicKind | None, viewer: str | None, after: int = 0, limit: int = 100
-) -> list[Topic]:
+) -> list[LedgerTopic]:
     """Return topics in the order in which they were made."""
     number = directory.find_number(tx, viewer)
     return topics.list_page(tx, _find_shown_network(tx), kind=kind, viewer=number, after=after, limit=limit)
 
 
 def page_messages(
-    tx: Reader, topic: Topic, *, refused_only: bool = False, after: int = 0, limit: int = 100
+    tx: Reader, topic: LedgerTopic, *, refused_only: bool = False, after: int = 0, limit: int = 100
 ) -> list[StoredMessage]:
     """Return messages in their order; with `refused_only`, those that do not count."""
     return topics.list_messages(tx, topic, refused_only=refused_only, after=after, limit=limit)
@@ -106,7 +106,7 @@ def _find_shown_network(tx: Reader) -> str:
     return find_network(tx) or LOCAL
 
 
-def verify_topic(tx: Reader, topic: Topic, *, after: int = 0, limit: int | None = None) -> TopicVerification:
+def verify_topic(tx: Reader, topic: LedgerTopic, *, after: int = 0, limit: int | None = None) -> TopicVerification:
     """
     Check messages of a topic: their running hashes and, where only the hash of a content was posted, whether the record
     in the store still has that content. Without a limit, all messages after the number `after` are checked.
@@ -130,7 +130,7 @@ def verify_topic(tx: Reader, topic: Topic, *, after: int = 0, limit: int | None 
     return verification
 
 
-def _judge_messages(tx: Reader, topic: Topic, after: int, limit: int | None) -> Iterator[MessageVerdict]:
+def _judge_messages(tx: Reader, topic: LedgerTopic, after: int, limit: int | None) -> Iterator[MessageVerdict]:
     """Yield a verdict on each message; one page of them is held at a time."""
     records: dict[int, str | None] = {}
     before = topics.list_messages(tx, topic, after=after - 1, limit=1) if after else []
@@ -174,7 +174,7 @@ def _store_file(tx: Transaction, payer: LedgerId, file: LedgerFile | None) -> st
     return hcs10.build_reference(topic.ledger_id)
 
 
-def append(tx: Transaction, topic: Topic, payer: LedgerId, content: bytes, record: int | None = None) -> None:
+def append(tx: Transaction, topic: LedgerTopic, payer: LedgerId, content: bytes, record: int | None = None) -> None:
     """Append a content to a topic, in chunks if it is long."""
     sequence, timestamp, last_hash = topics.lock(tx, topic.number)
     parts = rules.split(content)
@@ -208,7 +208,7 @@ def ensure_account(tx: Transaction, entity: Entity) -> LedgerId:
     return account
 
 
-def ensure_inbound(tx: Transaction, entity: Entity) -> Topic:
+def ensure_inbound(tx: Transaction, entity: Entity) -> LedgerTopic:
     """Return the inbound topic of an entity; make it, and the outbound topic, if there is none."""
     topic = topics.find_by_entity(tx, LOCAL, entity.number, TopicKind.INBOUND)
     if topic is not None:
@@ -223,7 +223,7 @@ def ensure_inbound(tx: Transaction, entity: Entity) -> Topic:
     return topic
 
 
-def ensure_work_topic(tx: Transaction, item: WorkItem) -> Topic:
+def ensure_work_topic(tx: Transaction, item: WorkItem) -> LedgerTopic:
     topic = topics.find_by_work_item(tx, LOCAL, item.number)
     if topic is not None:
         return topic
@@ -244,7 +244,7 @@ def _take_work_id(tx: Transaction, item: WorkItem) -> LedgerId:
     return id
 
 
-def ensure_single(tx: Transaction, kind: TopicKind) -> Topic:
+def ensure_single(tx: Transaction, kind: TopicKind) -> LedgerTopic:
     """Return the topic of a kind of which there is one: the broadcast topic, or that of the definitions."""
     topic = topics.find_single(tx, LOCAL, kind)
     if topic is not None:
@@ -261,7 +261,7 @@ def _create(
     id: LedgerId | None = None,
     entity: int | None = None,
     work_item: int | None = None,
-) -> Topic:
+) -> LedgerTopic:
     topics.lock_creation(tx)
     if kind is TopicKind.FILE and (found := topics.find_file(tx, LOCAL, memo)) is not None:
         return found

@@ -9,7 +9,7 @@ from gatepost.core.text import ParsedEnum
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event_api import RefView
 from gatepost.ledger.running_hash import Fault, TopicVerification
-from gatepost.ledger.topic import Chunk, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import Chunk, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.operations.access import Administrator, Anybody
 from gatepost.operations.fields import After, Count, Format, Json, Limit, RecordView, Source, Time, describe
@@ -35,7 +35,7 @@ def _get_text(message: TopicMessage) -> str | None:
         return None
 
 
-class TopicView(RecordView[Topic]):
+class TopicView(RecordView[LedgerTopic]):
     id: str
     network: Annotated[str, describe("local, or the network of Hedera")]
     kind: TopicKind

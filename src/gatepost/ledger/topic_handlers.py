@@ -11,16 +11,7 @@ from gatepost.operations.pagination import read_page
 
 @api.ListTopics.handler
 def list_topics(tx: Reader, request: api.ListTopics, caller: Caller) -> api.TopicPage:
-    return read_page(
-        tx,
-        api.TopicPage,
-        ledger.page_topics,
-        view=api.TopicView.of,
-        kind=request.kind,
-        viewer=caller.entity,
-        after=request.after,
-        limit=request.limit,
-    )
+    return read_page(tx, request, ledger.page_topics, kind=request.kind, viewer=caller.entity, after=request.after)
 
 
 @api.ShowTopic.handler
@@ -32,14 +23,13 @@ def show_topic(tx: Reader, request: api.ShowTopic, caller: Caller) -> api.TopicV
 def list_topic_messages(tx: Reader, request: api.ListTopicMessages, caller: Caller) -> api.TopicMessagePage:
     return read_page(
         tx,
-        api.TopicMessagePage,
+        request,
         ledger.page_messages,
         ledger.find_topic(tx, request.id, viewer=caller.entity),
         view=lambda stored: api.TopicMessageView.of(stored.message, refused=stored.refused),
         cursor=lambda stored: stored.message.sequence,
         refused_only=request.refused,
         after=request.after,
-        limit=request.limit,
     )
 
 

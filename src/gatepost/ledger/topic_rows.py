@@ -11,10 +11,10 @@ from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Ref
 from gatepost.ledger.running_hash import GENESIS_HASH, HASH_LENGTH
-from gatepost.ledger.topic import Chunk, LedgerId, Topic, TopicKind, TopicMessage
+from gatepost.ledger.topic import Chunk, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, zip_columns
 
-_TOPIC: Final = Mapper(Topic, without="item")
+_TOPIC: Final = Mapper(LedgerTopic, without="item")
 _MESSAGE_COLUMNS: Final = (
     "topic sequence timestamp payer content running_hash chunk_transaction chunk_number chunk_total outgoing refused"
 )
@@ -100,37 +100,37 @@ def insert(
     )
 
 
-def find_by_number(tx: Reader, number: int) -> Topic:
+def find_by_number(tx: Reader, number: int) -> LedgerTopic:
     topic = _build(tx.fetch_one("ledger/topics/find_by_number", number=number))
     assert topic is not None
     return topic
 
 
-def find(tx: Reader, network: str, id: str) -> Topic | None:
+def find(tx: Reader, network: str, id: str) -> LedgerTopic | None:
     return _build(tx.fetch_one("ledger/topics/find", network=network, id=id))
 
 
-def find_by_entity(tx: Reader, network: str, entity: int, kind: TopicKind) -> Topic | None:
+def find_by_entity(tx: Reader, network: str, entity: int, kind: TopicKind) -> LedgerTopic | None:
     """Return the inbound or the outbound topic of an entity."""
     return _build(tx.fetch_one("ledger/topics/find_by_entity", network=network, entity=entity, kind=kind))
 
 
-def list_inbounds(tx: Reader, network: str, entities: Iterable[int]) -> dict[int, Topic]:
+def list_inbounds(tx: Reader, network: str, entities: Iterable[int]) -> dict[int, LedgerTopic]:
     """Return the inbound topics of these entities, by the number of the entity."""
     rows = tx.fetch_all("ledger/topics/list_inbounds", network=network, entities=sorted(entities))
     return {row.owner: topic for row in rows if (topic := _build(row)) is not None}
 
 
-def find_by_work_item(tx: Reader, network: str, work_item: int) -> Topic | None:
+def find_by_work_item(tx: Reader, network: str, work_item: int) -> LedgerTopic | None:
     return _build(tx.fetch_one("ledger/topics/find_by_work_item", network=network, work_item=work_item))
 
 
-def find_single(tx: Reader, network: str, kind: TopicKind) -> Topic | None:
+def find_single(tx: Reader, network: str, kind: TopicKind) -> LedgerTopic | None:
     """Return the topic of a kind of which a ledger has one: the broadcast topic, or that of the definitions."""
     return _build(tx.fetch_one("ledger/topics/find_by_kind", network=network, kind=kind))
 
 
-def find_file(tx: Reader, network: str, memo: str) -> Topic | None:
+def find_file(tx: Reader, network: str, memo: str) -> LedgerTopic | None:
     return _build(tx.fetch_one("ledger/topics/find_by_memo", network=network, memo=memo))
 
 
@@ -140,7 +140,7 @@ def lock(tx: Transaction, number: int) -> tuple[int, int, bytes]:
     return row.last_sequence, row.last_timestamp, decode_hash(row.running_hash)
 
 
-def append(tx: Transaction, topic: Topic, messages: Sequence[NewMessage]) -> None:
+def append(tx: Transaction, topic: LedgerTopic, messages: Sequence[NewMessage]) -> None:
     """Store messages that follow the last one of a topic that is locked."""
     rows = [
         (
@@ -162,7 +162,7 @@ def append(tx: Transaction, topic: Topic, messages: Sequence[NewMessage]) -> Non
     advance(tx, topic, messages[-1].message)
 
 
-def advance(tx: Transaction, topic: Topic, last: TopicMessage) -> None:
+def advance(tx: Transaction, topic: LedgerTopic, last: TopicMessage) -> None:
     """Save which message of a topic is the last one."""
     tx.execute(
         "ledger/topics/advance",
@@ -175,7 +175,7 @@ def advance(tx: Transaction, topic: Topic, last: TopicMessage) -> None:
 
 def list_page(
     tx: Reader, network: str, *, kind: TopicKind | None, viewer: int | None, after: int, limit: int
-) -> list[Topic]:
+) -> list[LedgerTopic]:
     """Return topics in the order in which they were made; with a viewer, only its own and those of everybody."""
     rows = tx.fetch_page("ledger/topics/list_page", network=network, kind=kind, viewer=viewer, after=after, limit=limit)
     return [topic for row in rows if (topic := _build(row)) is not None]
@@ -183,7 +183,7 @@ def list_page(
 
 def list_kinds(
     tx: Reader, network: str, kinds: Sequence[TopicKind], *, since: Instant, after: int, limit: int
-) -> list[Topic]:
+) -> list[LedgerTopic]:
     """
     Return topics of these kinds in the order in which they were made, without those of connections that ended before
     `since`.
@@ -195,7 +195,7 @@ def list_kinds(
 
 
 def list_messages(
-    tx: Reader, topic: Topic, *, refused_only: bool = False, after: int, limit: int
+    tx: Reader, topic: LedgerTopic, *, refused_only: bool = False, after: int, limit: int
 ) -> list[StoredMessage]:
     """Return messages of a topic in their order; with `refused_only`, those that do not count."""
     rows = tx.fetch_page(
@@ -204,7 +204,7 @@ def list_messages(
     return [StoredMessage(_build_message(topic.ledger_id, row), row.refused, row.outgoing_data) for row in rows]
 
 
-def list_chunks(tx: Reader, topic: Topic, transaction: str, *, limit: int) -> list[StoredMessage]:
+def list_chunks(tx: Reader, topic: LedgerTopic, transaction: str, *, limit: int) -> list[StoredMessage]:
     """Return the chunks of a message that are here, in the order of the topic."""
     rows = tx.fetch_all("ledger/topics/list_chunks", topic=topic.number, transaction=transaction, limit=limit)
     return [StoredMessage(_build_message(topic.ledger_id, row), row.refused, None) for row in rows]
@@ -215,7 +215,7 @@ def count_posted(tx: Reader, since: Instant) -> int:
     return fetch_number(tx, "ledger/topics/count_posted", since=since)
 
 
-def _build(row: Row | None) -> Topic | None:
+def _build(row: Row | None) -> LedgerTopic | None:
     if row is None:
         return None
     return _TOPIC.read(row, item=Ref(row.item_type, row.item_id) if row.item_type else None)

@@ -187,7 +187,7 @@ class SentReplyView(View):
         answer=("kind", "id"),
         own=("sender",),
         renames={"id": "event"},
-        notes={"event": "id of the event, or the session of a prompt"},
+        notes={"event": "id of the event, or the channel session of a prompt"},
         is_open_world=True,
         for_residents=ToolChanges(description=""),
     ),
@@ -195,6 +195,6 @@ class SentReplyView(View):
 class ReplyToEvent(Request[SentReplyView]):
     """Reply to an event on the way it came: by mail, by a message in its space, by a note, or on its channel."""
 
-    id: Annotated[str, describe("an event in the inbox of the caller, or the session of a prompt there")]
+    id: Annotated[str, describe("an event in the inbox of the caller, or the channel session of a prompt there")]
     text: Annotated[str, describe("the text of the reply")]
     sender: Actor = None

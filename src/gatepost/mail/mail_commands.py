@@ -304,7 +304,7 @@ commands = [
         "reply",
         ReplyToEvent,
         {
-            "id": argument("EVENT", "an event in your inbox, or the session of a prompt, such as cli-main"),
+            "id": argument("EVENT", "an event in your inbox, or the channel session of a prompt, such as cli-main"),
             "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
         },
         reply,

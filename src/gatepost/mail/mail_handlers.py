@@ -41,13 +41,12 @@ def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> api.MailPage
         "thread": request.thread,
         "ref": Ref.parse(request.ref) if request.ref is not None else None,
         "before": request.after or None,
-        "limit": request.limit,
     }
     if request.box is api.MailBox.SENT:
-        return read_page(tx, api.MailPage, mail.page_sent, request.sender, view=view_mail, **filters)
+        return read_page(tx, request, mail.page_sent, request.sender, view=view_mail, **filters)
     # The administrator sees all of a thread, unless it acts as somebody.
     viewer = None if caller.is_administrator and request.sender == directory.ADMINISTRATOR else request.sender
-    return read_page(tx, api.MailPage, mail.page_thread, viewer, view=view_mail, **filters)
+    return read_page(tx, request, mail.page_thread, viewer, view=view_mail, **filters)
 
 
 @api.ShowMail.handler

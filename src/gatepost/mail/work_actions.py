@@ -258,7 +258,7 @@ def _notify(tx: Transaction, event: EventData, rule: NotifyRule, item: WorkItem,
 
 def _alert_unknown(tx: Transaction, rule: NotifyRule, target: str, author: Entity) -> None:
     """Tell the administrator, once, that a rule names nobody."""
-    text = f"the setting work.notify sends {rule.pattern} to {target!r}, and there is nobody of this name"
+    text = f"the setting work.notify sends {rule.pattern} to {target!r}, and no entity has this name"
     topic, cause = f"work.notify:{target}", Ref("agent", author.name)
     push.push_alerts(tx, [push.build_alert(directory.ADMINISTRATOR, text, topic, source="work", cause=cause)])
 

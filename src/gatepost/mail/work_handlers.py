@@ -26,14 +26,12 @@ def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> 
 def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> api.WorkItemPage:
     return read_page(
         tx,
-        api.WorkItemPage,
+        request,
         work.page,
-        view=api.WorkItemView.of,
         type=request.type,
         status=request.status,
         parent=Ref.parse(request.parent) if request.parent is not None else None,
         after=request.after,
-        limit=request.limit,
     )
 
 
@@ -51,15 +49,7 @@ def post_work_event(tx: Transaction, request: api.PostWorkEvent, caller: Caller)
 
 @api.ListWorkEvents.handler
 def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) -> api.WorkEventPage:
-    return read_page(
-        tx,
-        api.WorkEventPage,
-        work.page_events,
-        _get_ref(request),
-        view=api.WorkEventView.of,
-        after=request.after,
-        limit=request.limit,
-    )
+    return read_page(tx, request, work.page_events, _get_ref(request), after=request.after)
 
 
 @api.PostNote.handler
@@ -78,15 +68,7 @@ def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.Not
 
 @api.ListNotes.handler
 def list_notes(tx: Reader, request: api.ListNotes, caller: Caller) -> api.NotePage:
-    return read_page(
-        tx,
-        api.NotePage,
-        work.page_notes,
-        _get_ref(request),
-        view=api.NoteView.of,
-        after=request.after,
-        limit=request.limit,
-    )
+    return read_page(tx, request, work.page_notes, _get_ref(request), after=request.after)
 
 
 def _get_ref(request: api.ShowWorkItem | api.PostWorkEvent | api.ListWorkEvents | api.PostNote | api.ListNotes) -> Ref:

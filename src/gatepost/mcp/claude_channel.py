@@ -1,11 +1,11 @@
 """
-The channel of Claude Code: the server nudges an idle session, and a permission prompt can be answered elsewhere.
+Claude's channel: the server nudges an idle guest session, and a permission prompt can be answered elsewhere.
 
     notifications/claude/channel                        to the host: something came in
     notifications/claude/channel/permission_request     from the host: may this tool run?
     notifications/claude/channel/permission             to the host: allow, or deny
 
-A nudge says how many items are pending and what they are about, and no more: the hooks of the session, or
+A nudge says how many items are pending and what they are about, and no more: the hooks of the guest session, or
 `drain_inbox`, bring the items themselves. An item that does not wake its agent causes no nudge.
 
 A permission prompt becomes a decision of the agent's owner. Whoever is first decides: the person at the terminal, or
@@ -80,7 +80,7 @@ class PermissionVerdict(Notification[VerdictParams, Literal["notifications/claud
     params: VerdictParams
 
 
-class Channel:
+class ClaudeChannel:
     """The channel of one server. `tasks` runs what outlives a notification."""
 
     def __init__(self, host: Host, *, relays_permissions: bool) -> None:
@@ -105,7 +105,7 @@ class Channel:
         self.tasks.start_soon(self._nudge, context)
 
     async def _nudge(self, context: Context) -> None:
-        """ChannelNudge the session whenever there are pending items that it was not nudged for."""
+        """Nudge the guest session whenever there are pending items that it was not nudged for."""
         known: set[str] = set()
 
         async def look(peer: Peer) -> bool:

@@ -48,7 +48,7 @@ def serve(
     name: Annotated[
         str | None, option("--as", "NAME", "whom the server acts for; by default the current agent")
     ] = None,
-    channel: Annotated[bool, flag("--channel", "nudge a session of Claude Code when something comes in")] = False,
+    channel: Annotated[bool, flag("--channel", "nudge a guest session of Claude Code when something comes in")] = False,
     permissions: Annotated[
         bool, flag("--permissions", "also ask the owner of the agent when Claude Code asks for permission")
     ] = False,

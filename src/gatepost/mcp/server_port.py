@@ -50,7 +50,7 @@ class Peer:
     caller: Caller
     #: sends a request with the rights of the caller
     send: RequestSender
-    #: the session of the host in which it runs, if that is known
+    #: the guest session in which it runs, if that is known
     session: str | None = None
     #: raises an error if the caller has lost its credential since
     verify: Callable[[], Awaitable[None]] = _accept

@@ -27,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from gatepost.core.signals import Topic
-from gatepost.mcp.claude_channel import Channel
+from gatepost.mcp.claude_channel import ClaudeChannel
 from gatepost.mcp.server import McpServer
 from gatepost.mcp.server_port import BatchDelivery, Context, Peer
 
@@ -92,7 +92,7 @@ async def serve_stdio(
     mcp_server = McpServer(host, version, lasts=True)
     server = mcp_server.server
     server.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, host.on_cancelled)
-    channel = Channel(host, relays_permissions=relays_permissions) if has_channel or relays_permissions else None
+    channel = ClaudeChannel(host, relays_permissions=relays_permissions) if has_channel or relays_permissions else None
     if channel is not None:
         channel.register(server)
     options = server.create_initialization_options(

@@ -4,7 +4,7 @@ An operation: one thing that can be asked of Gatepost, declared once.
     @write("PUT /api/gates/{id}/resolution", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound,))
     class ResolveGate(Request[GateView]):
         "Resolve a gate. The first end counts."
-        id: str                     # in the path, because the route names it
+        id: str                     # in the path, because the endpoint names it
         reason: str = ""            # in the body; in the query for GET and DELETE
 
 A request is a frozen Struct that names its answer. Its constructor checks nothing: what comes from outside is decoded
@@ -17,7 +17,7 @@ are four other kinds of operation:
     batched          `prepare -> batched verb -> present`: waiting calls share one transaction (push)
     needs_gateway    not one transaction, or not possible without a running gateway (replay, health)
     stream           its answers come until the caller leaves
-    raw              the request is read by its route: signed bytes must not be parsed first (webhooks)
+    raw              the request is read by its endpoint: signed bytes must not be parsed first (webhooks)
 """
 
 import re
@@ -248,7 +248,7 @@ class Operation:
         return self.request.__name__
 
     @property
-    def route(self) -> str:
+    def endpoint(self) -> str:
         return f"{self.method} {self.path}"
 
     @property
@@ -321,40 +321,40 @@ class Operation:
 _OPERATIONS: Final[dict[str, Operation]] = {}
 
 
-def read(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+def read(endpoint: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
     """Declare a request that changes nothing."""
-    return _declare(route, kind=Kind.READ, access=access, repetition=Repetition.SAFE, **options)
+    return _declare(endpoint, kind=Kind.READ, access=access, repetition=Repetition.SAFE, **options)
 
 
 def write(
-    route: str, *, access: Access, repetition: Repetition = Repetition.KEYED, **options: Any
+    endpoint: str, *, access: Access, repetition: Repetition = Repetition.KEYED, **options: Any
 ) -> Callable[[type[Q]], type[Q]]:
     """Declare a request that changes something."""
-    return _declare(route, kind=Kind.WRITE, access=access, repetition=repetition, **options)
+    return _declare(endpoint, kind=Kind.WRITE, access=access, repetition=repetition, **options)
 
 
-def stream(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+def stream(endpoint: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
     """Declare a request whose answers come one after the other."""
     rules = {"kind": Kind.STREAM, "repetition": Repetition.SAFE, "needs_gateway": True}
-    return _declare(route, access=access, **rules, **options)
+    return _declare(endpoint, access=access, **rules, **options)
 
 
-def raw(route: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
-    """Declare a request whose bytes its route reads."""
+def raw(endpoint: str, *, access: Access, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    """Declare a request whose bytes its endpoint reads."""
     rules = {"kind": Kind.RAW, "repetition": Repetition.NEVER, "needs_gateway": True}
-    return _declare(route, access=access, **rules, **options)
+    return _declare(endpoint, access=access, **rules, **options)
 
 
-def _declare(route: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
-    method, _, path = route.partition(" ")
+def _declare(endpoint: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
+    method, _, path = endpoint.partition(" ")
 
     def register(request: type[Q]) -> type[Q]:
-        if route in _OPERATIONS:
-            raise ValueError(f"{route} is declared twice")
+        if endpoint in _OPERATIONS:
+            raise ValueError(f"{endpoint} is declared twice")
         operation = Operation(request=request, method=method, path=path, **options)
         if missing := set(operation.path_fields) - set(request.__struct_fields__):
             raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
-        request.operation = _OPERATIONS[route] = operation
+        request.operation = _OPERATIONS[endpoint] = operation
         return request
 
     return register

@@ -9,13 +9,14 @@ database, so that a page of large rows takes no more memory than any other.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from functools import cache
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
 
 import msgspec
 
 from gatepost.core.ports import Reader
 from gatepost.errors import Invalid, quote_value
-from gatepost.operations.operation import Page
+from gatepost.operations.operation import Page, Request
 
 A = ParamSpec("A")
 P = TypeVar("P", bound=Page[Any])
@@ -50,25 +51,34 @@ def _get_number(row: Any) -> int:
 
 def read_page(
     tx: Reader,
-    page: type[P],
+    request: Request[P],
     query: Callable[..., Sequence[T]],
     *args: Any,
-    view: Callable[[T], Any],
+    view: Callable[[T], Any] | None = None,
     cursor: Callable[[T], int | str] = _get_number,
-    limit: int,
     backwards: bool = False,
     **filters: Any,
 ) -> P:
     """
-    Return a page of the rows of a query, one row at least. `next` is the `cursor` of its last row, which the next page
-    begins after, and None on the last page. A list that is read `backwards` ends with the row that it was read from.
+    Return the page that a request asks for: as many rows of a query as its `limit` says, and one at least, each as the
+    `view` that the page has. `next` is the `cursor` of the last row, which the next page begins after, and None on the
+    last page. A list that is read `backwards` ends with the row that it was read from.
     """
-    result = limit_page(query)(tx, *args, limit=limit, **filters)
+    page: type[P] = request.operation.answer
+    limit: int = cast("Any", request).limit
+    result = limit_page(query)(tx, *args, **filters | {"limit": limit})
     rows = list(reversed(result)) if backwards else result
-    views = _fit([view(row) for row in rows])
+    views = _fit([*map(view or _get_item_view(page).of, rows)])
     is_last = len(views) == len(rows) < limit and not tx.is_truncated
     following = None if is_last or not views else str(cursor(rows[len(views) - 1]))
     return page(items=views[::-1] if backwards else views, next=following)
+
+
+@cache
+def _get_item_view(page: type[Page[Any]]) -> Any:
+    """Return the model of the items of a page, which is made from a row."""
+    [view] = get_args(next(field.type for field in msgspec.structs.fields(page) if field.name == "items"))
+    return view
 
 
 def _fit(views: list[Any]) -> list[Any]:
@@ -88,3 +98,9 @@ def parse_cursor_number(text: str, cursor: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise Invalid(f"{quote_value(cursor)} is not the end of a page", hint="send `next` back as it was")
     return int(text)
+
+
+def parse_cursor_pair(cursor: str) -> tuple[int, int]:
+    """Return the two numbers of a cursor, such as `12-7`."""
+    first, _, second = cursor.partition("-")
+    return parse_cursor_number(first, cursor), parse_cursor_number(second, cursor)

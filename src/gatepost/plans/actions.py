@@ -102,9 +102,15 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
     there are none. A plan that cannot fire, because its owner is retired or its event is refused, is cancelled, and its
     owner gets an alert, or the administrator if the owner is retired.
     """
-    plans_due = _PLAN.fetch_all(tx, "plans/plans/take_due", now=tx.now, limit=limit)
-    due_plans = list(_compute_firings(plans_due, tx.now))
-    _push_events(tx, due_plans)
+    due_plans = list(_compute_firings(_PLAN.fetch_all(tx, "plans/plans/take_due", now=tx.now, limit=limit), tx.now))
+    slots = [(slot, due_plan) for due_plan in due_plans for slot in due_plan.firing.slots]
+    slots.sort(key=lambda entry: (entry[0], entry[1].plan.number))
+    outcomes = push.push_all(tx, [_build_push(due_plan.plan, slot) for slot, due_plan in slots])
+    for (_, due_plan), outcome in zip(slots, outcomes, strict=True):
+        if isinstance(outcome, GatepostError):
+            due_plan.error = outcome
+        elif not all(delivery.duplicate for delivery in outcome.deliveries):
+            due_plan.new_events += 1
     if due_plans:
         _save_fired(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
     push.push_alerts(tx, [_build_alert(due_plan.plan, due_plan.error) for due_plan in due_plans if due_plan.error])
@@ -169,14 +175,7 @@ def _create(tx: Transaction, owner: str | None, spec: PlanSpec, hops: int) -> Pl
         owner=owner_entity.name,
         name=rules.check_name(name),
         instruction=spec.instruction or "",
-        cron=None,
-        zone=None,
-        catch_up=CatchUp.ONCE,
-        status=PlanStatus.PENDING,
         active=spec.active is not False,
-        next_at=None,
-        last_at=None,
-        fired=0,
         created_at=tx.now,
     )
     gate = _lock_gate(tx, owner_entity.name, schedule)
@@ -349,17 +348,6 @@ def _compute_firings(plans_due: Sequence[Plan], now: Instant) -> Iterator[_DuePl
             due_plan.error = error
         event_count += len(due_plan.firing.slots)
         yield due_plan
-
-
-def _push_events(tx: Transaction, due_plans: Sequence[_DuePlan]) -> None:
-    slots = [(slot, due_plan) for due_plan in due_plans for slot in due_plan.firing.slots]
-    slots.sort(key=lambda entry: (entry[0], entry[1].plan.number))
-    outcomes = push.push_all(tx, [_build_push(due_plan.plan, slot) for slot, due_plan in slots])
-    for (_, due_plan), outcome in zip(slots, outcomes, strict=True):
-        if isinstance(outcome, GatepostError):
-            due_plan.error = outcome
-        elif not all(delivery.duplicate for delivery in outcome.deliveries):
-            due_plan.new_events += 1
 
 
 def _build_push(plan: Plan, slot: Instant) -> Push:

@@ -67,18 +67,18 @@ class Plan(Struct, frozen=True, kw_only=True):
     name: str
     instruction: str
     #: None for a plan that fires once
-    cron: str | None
-    zone: str | None
-    catch_up: CatchUp
-    status: PlanStatus
+    cron: str | None = None
+    zone: str | None = None
+    catch_up: CatchUp = CatchUp.ONCE
+    status: PlanStatus = PlanStatus.PENDING
     #: whether it fires
     active: bool = True
     #: the next slot; None if it has ended, or waits for its gate. That of a disabled plan does not fire
-    next_at: Instant | None
+    next_at: Instant | None = None
     #: the last slot that fired, not the time at which it fired
-    last_at: Instant | None
+    last_at: Instant | None = None
     #: the number of slots that have fired
-    fired: int
+    fired: int = 0
     created_at: Instant
     ended_at: Instant | None = None
     #: the id of the gate that it waits for, or waited for

@@ -24,7 +24,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.inbox.item_rows import find_state
 from gatepost.operations.access import Caller
-from gatepost.operations.pagination import parse_cursor_number, read_page
+from gatepost.operations.pagination import parse_cursor_number, parse_cursor_pair, read_page
 from gatepost.plans import actions as plans
 from gatepost.plans.cron import Cron
 from gatepost.reports import fire_list_api as api
@@ -39,14 +39,12 @@ def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> api.FirePa
     length = parse_field("within", request.within, parse_duration)
     return read_page(
         tx,
-        api.FirePage,
+        request,
         list_next,
         owner=request.owner,
         until=min(tx.now + length, MAX_INSTANT),
         after=_parse_next(request.after),
-        limit=request.limit,
-        view=api.FireView.of,
-        cursor=_build_next,
+        cursor=lambda fire: f"{fire.at}-{fire.kind}-{fire.id}",
     )
 
 
@@ -54,13 +52,11 @@ def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> api.FirePa
 def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> api.PastFirePage:
     return read_page(
         tx,
-        api.PastFirePage,
+        request,
         list_of_plan,
         request.id,
         owner=caller.entity,
-        after=_parse_past(request.after),
-        limit=request.limit,
-        view=api.PastFireView.of,
+        after=NEWEST if request.after is None else parse_cursor_pair(request.after),
         cursor=_build_past,
     )
 
@@ -69,19 +65,13 @@ def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> a
 def list_trigger_fires(tx: Reader, request: api.ListTriggerFires, caller: Caller) -> api.PastFirePage:
     return read_page(
         tx,
-        api.PastFirePage,
+        request,
         list_of_trigger,
         request.name,
         by=caller.entity,
-        after=_parse_past(request.after),
-        limit=request.limit,
-        view=api.PastFireView.of,
+        after=NEWEST if request.after is None else parse_cursor_pair(request.after),
         cursor=_build_past,
     )
-
-
-def _build_next(fire: Fire) -> str:
-    return f"{fire.at}-{fire.kind}-{fire.id}"
 
 
 def _parse_next(cursor: str | None) -> FirePosition:
@@ -95,13 +85,6 @@ def _parse_next(cursor: str | None) -> FirePosition:
 def _build_past(fire: PastFire) -> str:
     arrival, recipient = fire.position
     return f"{arrival}-{recipient}"
-
-
-def _parse_past(cursor: str | None) -> tuple[int, int]:
-    if cursor is None:
-        return NEWEST
-    arrival, _, recipient = cursor.partition("-")
-    return parse_cursor_number(arrival, cursor), parse_cursor_number(recipient, cursor)
 
 
 def list_next(

@@ -355,7 +355,7 @@ class SessionView(RecordView[GuestSession]):
 
 @read("GET /api/sessions/{id}", access=Anybody(), errors=(NotFound,))
 class ShowSession(Request[SessionView]):
-    """Show a session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
+    """Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
 
     id: str
 

@@ -254,20 +254,9 @@ def _print_groups(groups: Sequence[UsageView]) -> None:
     """Print a row for each group, with the columns that it is grouped by."""
     names = {"starts_at": "FROM", "agent": "AGENT", "model": "MODEL", "cause": "CAUSE"}
     keys = [name for name in names if getattr(groups[0], name) is not msgspec.UNSET]
+    counts = ["runs", "failed_runs", "budget_stops", "steps", "prompt_tokens", "completion_tokens"]
     headings = [*(names[key] for key in keys), "RUNS", "FAILED", "STOPPED", "STEPS", "PROMPT", "COMPLETION"]
-    output.table(headings, [[str(getattr(group, key)) for key in keys] + _format_counts(group) for group in groups])
-
-
-def _format_counts(group: UsageView) -> list[str]:
-    counts = (
-        group.runs,
-        group.failed_runs,
-        group.budget_stops,
-        group.steps,
-        group.prompt_tokens,
-        group.completion_tokens,
-    )
-    return [str(count) for count in counts]
+    output.table(headings, [[str(getattr(group, name)) for name in keys + counts] for group in groups])
 
 
 @agents.list(

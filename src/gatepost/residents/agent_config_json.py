@@ -240,7 +240,7 @@ def _check_tool(place: str, tool: records.Tool) -> None:
             hint='write {"type": "object", "properties": {...}}',
         )
     if not isinstance(tool.schema.get("properties", {}), dict):
-        raise Invalid(f"{place}.inputSchema: its `properties` are no object")
+        raise Invalid(f"{place}.inputSchema: its `properties` are not an object")
     json_limits.encode_json(tool.schema, f"{place}.inputSchema", _MAX_JSON_BYTES)
     if tool.request is not None:
         parse_field(f"{place}.execution.url", tool.request.url, _check_url)
@@ -260,7 +260,7 @@ def _check_url(text: str) -> str:
     if not is_usable or not text.isprintable() or " " in text or len(text) > _MAX_URL_LENGTH:
         raise Invalid(f"{quote_value(text)} is not a URL", hint="it begins with https:// or http://")
     if "{" in server:
-        raise Invalid(f"{quote_value(text)} leaves it open who is called", hint="write the host as it is")
+        raise Invalid(f"{quote_value(text)} names no fixed host", hint="write the host as it is")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Agents, and what belongs to them: configurations, minds, goals, memories, sessions."""
+"""Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
 def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> api.AgentPage:
     return read_page(
         tx,
-        api.AgentPage,
+        request,
         agents.page,
         view=lambda row: _view_agent(*row, include_config=False),
         cursor=lambda row: row[0].number,
@@ -105,13 +105,11 @@ def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> api.
         after = (parse_cursor_number(updated_at if dash else "", request.after), key)
     return read_page(
         tx,
-        api.MemoryPage,
+        request,
         memories.page_memories,
         find_agent(tx, request.name).name,
-        view=api.MemoryView.of,
         cursor=lambda memory: f"{memory.updated_at}-{memory.key}",
         after=after,
-        limit=request.limit,
     )
 
 

@@ -23,7 +23,7 @@ class Prompt(Struct, frozen=True, omit_defaults=True):
     events: tuple[str, ...] = ()
     #: the gates whose instructions are in it
     gates: tuple[str, ...] = ()
-    #: the events by which people wrote on channels, each with its session
+    #: the events by which people wrote on channels, each with its channel session
     user_prompts: tuple[tuple[str, str], ...] = ()
 
 
@@ -156,4 +156,4 @@ class ToolServerSession(Protocol):
 
 class ToolServers(Protocol):
     def open_session(self) -> AbstractAsyncContextManager[ToolServerSession]:
-        """Return a session; leaving it closes the connections and ends the commands."""
+        """Return a session with the server; leaving it closes the connections and ends the commands."""

@@ -21,7 +21,7 @@ _MAX_PROMPTS: Final = 20
 
 
 def build_reminder(turns: Sequence[Turn]) -> Prompt | None:
-    """Return the reminder for a cycle with these turns; None if every session has an answer, or it was told before."""
+    """Return the reminder for a cycle with these turns; None if all channel sessions have answers, or it is there."""
     prompts = [turn for turn in turns if isinstance(turn, Prompt)]
     if any(prompt.text.startswith(HEADING) for prompt in prompts):
         return None
@@ -30,7 +30,7 @@ def build_reminder(turns: Sequence[Turn]) -> Prompt | None:
         return None
     answered_names = set(_list_answered(turns))
     answered_sessions = {session for event, session in user_prompts if answered_names & {event, session}}
-    #: by session: its last prompt
+    #: by channel session: its last prompt
     unanswered = {session: event for event, session in user_prompts if session not in answered_sessions}
     if not unanswered:
         return None
@@ -44,7 +44,7 @@ def build_reminder(turns: Sequence[Turn]) -> Prompt | None:
 
 
 def _list_answered(turns: Sequence[Turn]) -> Iterator[str]:
-    """Return the events and sessions that were answered in these turns."""
+    """Return the events and channel sessions that were answered in these turns."""
     calls = {call.id: call for turn in turns if isinstance(turn, ModelReply) for call in turn.calls}
     for turn in turns:
         if not isinstance(turn, CallResult) or not turn.ok or turn.tool not in _ANSWERING_TOOLS:

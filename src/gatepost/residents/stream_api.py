@@ -51,14 +51,14 @@ class MessageFailedView(StreamedMessageView):
 
 
 class StreamedReplyView(StreamedTextView):
-    """A reply on a channel while the model still writes it; only the person of the session sees it."""
+    """A reply on a channel while the model still writes it; only the person of the channel session sees it."""
 
     channel: str
     session_id: str
 
 
 class ReplyStartView(StreamedReplyView, tag_field="phase", tag="start"):
-    """A reply on a channel that the model begins to write; only the person of the session sees it."""
+    """A reply on a channel that the model begins to write; only the person of the channel session sees it."""
 
 
 class ReplyDeltaView(StreamedReplyView, tag_field="phase", tag="delta"):

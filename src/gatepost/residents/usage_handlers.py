@@ -4,11 +4,9 @@ from gatepost.core.ports import Reader
 from gatepost.core.text import parse_field
 from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
-from gatepost.operations.pagination import parse_cursor_number, read_page
-from gatepost.residents import usage_actions as usage, usage_api as api
-from gatepost.residents.runs.api import RunPage, RunView
-from gatepost.residents.runs.run import Run
-from gatepost.residents.usage_actions import page_budgets
+from gatepost.operations.pagination import parse_cursor_pair, read_page
+from gatepost.residents import budget_actions as budgets, usage_actions as usage, usage_api as api
+from gatepost.residents.runs.api import RunPage
 
 
 @api.ShowUsage.handler
@@ -35,13 +33,9 @@ def show_usage(tx: Reader, request: api.ShowUsage, caller: Caller) -> api.UsageP
 @api.ListExpensiveRuns.handler
 def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Caller) -> RunPage:
     since, until = _parse_times(tx, request)
-    after = None
-    if request.after is not None:
-        tokens, _, number = request.after.partition("-")
-        after = (parse_cursor_number(tokens, request.after), parse_cursor_number(number, request.after))
     return read_page(
         tx,
-        RunPage,
+        request,
         usage.list_most_expensive,
         agent=request.agent,
         since=since,
@@ -50,24 +44,14 @@ def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Call
         cause=request.cause,
         status=request.status,
         is_stopped=request.stopped,
-        after=after,
-        limit=request.limit,
-        view=RunView.of,
-        cursor=_build_cursor,
+        after=None if request.after is None else parse_cursor_pair(request.after),
+        cursor=lambda run: f"{run.prompt_tokens + run.completion_tokens}-{run.number}",
     )
 
 
 @api.ListBudgets.handler
 def list_budgets(tx: Reader, request: api.ListBudgets, caller: Caller) -> api.BudgetPage:
-    return read_page(
-        tx,
-        api.BudgetPage,
-        page_budgets,
-        agent=request.agent,
-        after=request.after,
-        limit=request.limit,
-        view=api.BudgetStatusView.of,
-    )
+    return read_page(tx, request, budgets.page_budgets, agent=request.agent, after=request.after)
 
 
 def _parse_times(tx: Reader, request: api.ShowUsage | api.ListExpensiveRuns) -> tuple[Instant, Instant]:
@@ -75,7 +59,3 @@ def _parse_times(tx: Reader, request: api.ShowUsage | api.ListExpensiveRuns) -> 
     since = parse_field("since", request.since, parse_instant)
     end = tx.now + 1 if until is None else until  # a run that has just started counts
     return max(0, end - WEEK) if since is None else since, end
-
-
-def _build_cursor(run: Run) -> str:
-    return f"{run.prompt_tokens + run.completion_tokens}-{run.number}"

@@ -161,7 +161,7 @@ class JanitorSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class ResidentSettings(Section):
-    most: int = setting(integer(1, 10_000), 100, "maximum number of think cycles that run at the same time")
+    max_cycles: int = setting(integer(1, 10_000), 100, "maximum number of think cycles that run at the same time")
     lease: Duration = setting(
         DURATION, 30 * SECOND, "after this silence of a process another one continues its think cycles"
     )

@@ -11,22 +11,7 @@ from gatepost.cli.parameters import JsonFlag, argument, current_agent, number, o
 from gatepost.directory.person_commands import NAME
 from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
-from gatepost.spaces.api import (
-    AddMember,
-    CreateSpace,
-    ListMembers,
-    ListSpaces,
-    MarkRead,
-    MemberView,
-    MessageView,
-    NewSpaceView,
-    PostMessage,
-    ReadMessages,
-    RemoveMember,
-    ShowSpace,
-    SpaceView,
-    WatchSpace,
-)
+from gatepost.spaces import api
 from gatepost.spaces.space import check_id
 
 spaces = Noun("space", "Create, read and watch spaces, where people and agents talk.")
@@ -40,8 +25,8 @@ MEMBER: Final = option("--as", "NAME", "read as this member, and record how far 
 _STREAM_FIELDS: Final = ("streamId", "runId")
 
 
-@spaces.send("create", CreateSpace, members=option("--member", "NAME", "a member; repeatable"))
-def create(space: NewSpaceView) -> Outcome:
+@spaces.send("create", api.CreateSpace, members=option("--member", "NAME", "a member; repeatable"))
+def create(space: api.NewSpaceView) -> Outcome:
     """
     Create a space and print its id.
 
@@ -53,11 +38,11 @@ def create(space: NewSpaceView) -> Outcome:
 
 @spaces.list(
     "list",
-    ListSpaces,
+    api.ListSpaces,
     columns=("SPACE", "MESSAGES", "SINCE", "NAME"),
     empty=lambda request: "no spaces" + (f" with {request.member!r} in them" if request.member else " yet"),
 )
-def list_spaces(space: SpaceView) -> TableRow:
+def list_spaces(space: api.SpaceView) -> TableRow:
     """
     List the spaces, in the order in which they were created.
 
@@ -68,13 +53,15 @@ def list_spaces(space: SpaceView) -> TableRow:
     return [space.id, str(space.last_seq), space.created_at[:10], space.name + archived]
 
 
-def _fetch_space(connection: CommandConnection, request: ShowSpace) -> NewSpaceView:
+def _fetch_space(connection: CommandConnection, request: api.ShowSpace) -> api.NewSpaceView:
     space = connection.send(request)
-    return NewSpaceView(**msgspec.structs.asdict(space), members=connection.send(ListMembers(id=space.id)).items)
+    return api.NewSpaceView(
+        **msgspec.structs.asdict(space), members=connection.send(api.ListMembers(id=space.id)).items
+    )
 
 
-@spaces.show("show", ShowSpace, id=SPACE, fetch=_fetch_space)
-def show(space: NewSpaceView) -> None:
+@spaces.show("show", api.ShowSpace, id=SPACE, fetch=_fetch_space)
+def show(space: api.NewSpaceView) -> None:
     """
     Show a space, its members, and how far each has read.
 
@@ -97,8 +84,8 @@ def show(space: NewSpaceView) -> None:
         output.table(["MEMBER", "KIND", "SINCE", "READ", "DISPLAY"], rows)
 
 
-@spaces.send("join", AddMember, id=SPACE, name=NAME)
-def join(member: MemberView, request: AddMember) -> Outcome:
+@spaces.send("join", api.AddMember, id=SPACE, name=NAME)
+def join(member: api.MemberView, request: api.AddMember) -> Outcome:
     """
     Add a member to a space. They can read all of it, and an agent gets what is posted from now on.
 
@@ -108,8 +95,8 @@ def join(member: MemberView, request: AddMember) -> Outcome:
     return Outcome(member.name, f"{member.name!r} is in {request.id!r}")
 
 
-@spaces.send("leave", RemoveMember, id=SPACE, name=NAME)
-def leave(request: RemoveMember) -> Outcome:
+@spaces.send("leave", api.RemoveMember, id=SPACE, name=NAME)
+def leave(request: api.RemoveMember) -> Outcome:
     """
     Remove a member from a space.
 
@@ -122,13 +109,13 @@ def leave(request: RemoveMember) -> Outcome:
 
 @spaces.send(
     "post",
-    PostMessage,
+    api.PostMessage,
     id=SPACE,
     content=argument("TEXT|-", "the message; - reads stdin", parse=inputs.read_text),
     sender=current_agent("--as", "the sender; by default the current agent", no_agent="the message has no sender"),
     data=None,
 )
-def post(message: MessageView) -> Outcome:
+def post(message: api.MessageView) -> Outcome:
     """
     Post a message in a space, and print its number.
 
@@ -143,14 +130,14 @@ def post(message: MessageView) -> Outcome:
 
 @spaces.request(
     "read",
-    ReadMessages,
+    api.ReadMessages,
     id=SPACE,
     member=MEMBER,
     after_seq=number("--after", "start after this message; by default the last ones", minimum=0, maximum=999_999_999),
     before_seq=None,
     limit=number("--limit", "how many at most", maximum=1_000, short="-n"),
 )
-def read(request: ReadMessages, configuration: Configuration, json: JsonFlag = False) -> None:
+def read(request: api.ReadMessages, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Print messages of a space, oldest first, one a line.
 
@@ -172,8 +159,8 @@ def read(request: ReadMessages, configuration: Configuration, json: JsonFlag = F
             _mark_read(connection, messages[-1], request.member)
 
 
-@spaces.request("watch", WatchSpace, id=SPACE, member=MEMBER, after=None)
-def watch(request: WatchSpace, configuration: Configuration, json: JsonFlag = False) -> None:
+@spaces.request("watch", api.WatchSpace, id=SPACE, member=MEMBER, after=None)
+def watch(request: api.WatchSpace, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Print the messages of a space as they are posted, one a line. Ctrl-C stops it.
 
@@ -189,9 +176,9 @@ def watch(request: WatchSpace, configuration: Configuration, json: JsonFlag = Fa
             _mark_read(connection, message, request.member)
 
 
-def _read_messages(connection: CommandConnection, request: ReadMessages) -> list[MessageView]:
+def _read_messages(connection: CommandConnection, request: api.ReadMessages) -> list[api.MessageView]:
     """Return as many messages as the request asks for: a page has fewer if they are long."""
-    messages: list[MessageView] = []
+    messages: list[api.MessageView] = []
     limit = request.limit
     while True:
         page = connection.send(request)
@@ -202,13 +189,13 @@ def _read_messages(connection: CommandConnection, request: ReadMessages) -> list
         request = msgspec.structs.replace(request, **{cursor: int(page.next)}, limit=limit - len(messages))
 
 
-def _mark_read(connection: CommandConnection, message: MessageView, reader: str | None) -> None:
+def _mark_read(connection: CommandConnection, message: api.MessageView, reader: str | None) -> None:
     """Record that the reader, if there is one, has read up to a message."""
     if reader is not None:
-        connection.send(MarkRead(id=message.space, seq=message.seq, name=reader))
+        connection.send(api.MarkRead(id=message.space, seq=message.seq, name=reader))
 
 
-def _build_line(message: MessageView) -> str:
+def _build_line(message: api.MessageView) -> str:
     """Return a message as one line, which no other message can pretend to be."""
     data = message.data
     if isinstance(data, dict):  # where an agent's words were streamed is for programs

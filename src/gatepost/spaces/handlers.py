@@ -22,15 +22,7 @@ def create_space(tx: Transaction, request: api.CreateSpace, caller: Caller) -> a
 
 @api.ListSpaces.handler
 def list_spaces(tx: Reader, request: api.ListSpaces, caller: Caller) -> api.SpacePage:
-    page = read_page(
-        tx,
-        api.SpacePage,
-        spaces.page,
-        viewer=request.member,
-        view=api.ListedSpaceView.of,
-        after=request.after,
-        limit=request.limit,
-    )
+    page = read_page(tx, request, spaces.page, viewer=request.member, after=request.after)
     activities = spaces.list_activity(tx, [space.id for space in page.items], viewer=request.member)
     return replace(page, items=[_add_activity(space, activities[space.id]) for space in page.items])
 
@@ -81,14 +73,12 @@ def read_messages(tx: Reader, request: api.ReadMessages, caller: Caller) -> api.
     with _name_missing_space(tx, request.id, caller):
         return read_page(
             tx,
-            api.MessagePage,
+            request,
             spaces.read,
             request.id,
             viewer=request.member,
             after_seq=request.after_seq,
             before_seq=request.before_seq,
-            limit=request.limit,
-            view=api.MessageView.of,
             cursor=lambda message: message.seq,
             backwards=request.after_seq is None,
         )

@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, get_args
 
 from gatepost.core.ports import MessageHandler, Transport
-from gatepost.core.signals import Signal, TopicKind, TransportMessage
+from gatepost.core.signals import Signal, SignalTopicKind, TransportMessage
 from gatepost.core.transport_records import TransportStatus
 
 #: who listens to which topics. A duty is woken by signals of these topics; `should_wake` of `Duty` narrows them down:
 #: a job wakes the duty that runs jobs of its kind. What a lost signal would have said, a duty finds at its interval
-LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
-    # the gateway: gateway/web_app.py, gateway/mcp_route.py, gateway/serve.py
+LISTENERS: Final[Mapping[str, Sequence[SignalTopicKind]]] = {
+    # the gateway: gateway/web_app.py, gateway/mcp_endpoint.py, gateway/serve.py
     "streams": ("inbox", "space", "run", "shared", "agent", "plan", "trigger", "keys"),
     "gate frames": ("gate", "decision"),
     "chat presence": ("inbox", "agent"),
@@ -52,7 +52,9 @@ LISTENERS: Final[Mapping[str, Sequence[TopicKind]]] = {
 class SignalBus:
     def __init__(self, transport: Transport | None = None) -> None:
         self._transport = transport
-        self._subscribers: dict[TopicKind, list[MessageHandler]] = {kind: [] for kind in get_args(TopicKind)}
+        self._subscribers: dict[SignalTopicKind, list[MessageHandler]] = {
+            kind: [] for kind in get_args(SignalTopicKind)
+        }
         self._loop: asyncio.AbstractEventLoop | None = None
         #: how often a subscriber raised; it gets the next signal all the same
         self.failures = 0
@@ -94,7 +96,7 @@ class SignalBus:
         While entered, call `subscriber` in the event loop for every signal that `LISTENERS` has for the name, or,
         without a name, for every signal; it must be quick.
         """
-        kinds = get_args(TopicKind) if name is None else LISTENERS[name]
+        kinds = get_args(SignalTopicKind) if name is None else LISTENERS[name]
         for kind in kinds:
             self._subscribers[kind].append(subscriber)
         try:

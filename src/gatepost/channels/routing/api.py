@@ -192,7 +192,7 @@ class EventFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UnroutedMessage(Struct, frozen=True, kw_only=True):
-    """A message that came through a channel, and that nobody got; tools and addresses call it a dead letter."""
+    """A message that came through a channel, and that nobody got; tools call it `dead_letter`."""
 
     number: int
     id: str

@@ -20,9 +20,7 @@ def create_route(tx: Transaction, request: api.CreateRoute, caller: Caller) -> a
 
 @api.ListRoutes.handler
 def list_routes(tx: Reader, request: api.ListRoutes, caller: Caller) -> api.RoutePage:
-    return read_page(
-        tx, api.RoutePage, routing_rules.page_rules, view=api.RouteView.of, by=caller.entity, **asdict(request)
-    )
+    return read_page(tx, request, routing_rules.page_rules, by=caller.entity, **asdict(request))
 
 
 @api.ShowRoute.handler
@@ -46,14 +44,7 @@ def delete_route(tx: Transaction, request: api.DeleteRoute, caller: Caller) -> N
 @api.ListDeadLetters.handler
 def list_unrouted(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> api.UnroutedMessagePage:
     return read_page(
-        tx,
-        api.UnroutedMessagePage,
-        unrouted_messages.page,
-        view=api.UnroutedMessageView.of,
-        by=caller.entity,
-        handled=request.replayed,
-        after=request.after,
-        limit=request.limit,
+        tx, request, unrouted_messages.page, by=caller.entity, handled=request.replayed, after=request.after
     )
 
 

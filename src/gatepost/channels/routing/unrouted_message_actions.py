@@ -1,6 +1,6 @@
 """
 Unrouted messages: they came through a trigger or a chat, and nobody got them. Keep them with the reason, list and
-discard them. `replay_unrouted` of `channels/intake_actions.py` routes one again. Tools call them dead letters.
+discard them. `replay_unrouted` of `channels/intake_actions.py` routes one again. Tools call them `dead_letters`.
 
 An item of an inbox that is `dead` is something else: it was in an inbox, and its recipient failed to handle it.
 """
@@ -51,7 +51,7 @@ def keep(
     sender: int | None,
 ) -> str | None:
     """
-    Keep a message that nobody gets, and tell the owner of its trigger once an hour. Return the id under which it is
+    Keep an unrouted message, and tell the owner of its trigger once an hour. Return the id under which it is
     kept; None if it was kept before. A schedule says the same in each slot, so only one message of it waits.
     """
     number = trigger.number if trigger is not None else None

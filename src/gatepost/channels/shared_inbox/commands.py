@@ -21,7 +21,7 @@ from gatepost.settings import Configuration
 _CHANNELS: Final = f"{', '.join(USER_CHANNELS[:-1])} or {USER_CHANNELS[-1]}"
 _FIELDS: Final[dict[str, Any]] = {
     "channel": option("--channel", "CHANNEL", f"only this channel: {_CHANNELS}"),
-    "session": option("--session", "ID", "only this session, such as cli-main"),
+    "session": option("--session", "ID", "only this channel session, such as cli-main"),
     "kind": option("--kind", "KIND", f"one of {', '.join(EntryKind)}", parse=EntryKind.parse, choices=list(EntryKind)),
     "pending": flag("--pending", "only questions that wait for an answer"),
     "newest": True,

@@ -17,15 +17,12 @@ def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) 
         "session": request.session,
         "kind": request.kind,
         "pending": request.pending,
-        "limit": request.limit,
     }
     if request.newest:
         before = request.after or None
-        page = read_page(
-            tx, SharedEntryPage, shared_inbox.list_recent, view=SharedEntryView.of, before=before, **filters
-        )
+        page = read_page(tx, request, shared_inbox.list_recent, before=before, **filters)
         return SharedEntryPage(items=page.items[::-1], next=page.next)
-    return read_page(tx, SharedEntryPage, shared_inbox.page, view=SharedEntryView.of, after=request.after, **filters)
+    return read_page(tx, request, shared_inbox.page, after=request.after, **filters)
 
 
 @ShowSharedEntry.handler

@@ -1,4 +1,4 @@
-"""Triggers, which are managed here; `gateway/webhook_routes.py` receives what is sent to them."""
+"""Triggers, which are managed here; `gateway/webhook_endpoints.py` receives what is sent to them."""
 
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -49,7 +49,7 @@ def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: 
 
 @api.ListTriggers.handler
 def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> api.TriggerPage:
-    return read_page(tx, api.TriggerPage, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
+    return read_page(tx, request, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
 
 
 @api.ShowTrigger.handler

@@ -144,7 +144,7 @@ def _check_template(place: str, template: MessageTemplate) -> None:
                 hint="leave one of them out",
             )
     elif template.reason:
-        raise Invalid(f"{place}.reason: it goes only with skip", hint='add "skip": true')
+        raise Invalid(f"{place}.reason: it needs skip", hint='add "skip": true')
     elif template.for_each is not None and template.message is None:
         raise Invalid(f"{place}.message: it is missing, and forEach needs it", hint="such as {{item.name}}")
     elif not given:

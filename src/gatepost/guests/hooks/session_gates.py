@@ -134,7 +134,7 @@ def judge_unknown_session(home: Path, event_name: str, reason: str, add_note: Ca
 
 def _build_read_error(home: Path, detail: str = "") -> Unavailable:
     return Unavailable(
-        f"the session gates in {str(home / GATES_FILE)!r} cannot be read{detail}", hint="mend the file, or remove it"
+        f"the session gates in {str(home / GATES_FILE)!r} cannot be read{detail}", hint="fix the file, or remove it"
     )
 
 

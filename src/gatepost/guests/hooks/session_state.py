@@ -230,7 +230,7 @@ def list_guests(home: Path, names: Collection[str] | None = None, *, now: Instan
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Unavailable(f"the sessions in {str(home)!r} cannot be read: {error.strerror}") from None
+        raise Unavailable(f"the guest sessions in {str(home)!r} cannot be read: {error.strerror}") from None
     ids = [id for id in map(decode_filename, (folder.name for folder in folders)) if id is not None]
     live_guests = [guest for id in ids if (guest := find_guest(home, id, since=now - _MAX_SILENCE)) is not None]
     return [guest for guest in live_guests if names is None or guest.agent in names]

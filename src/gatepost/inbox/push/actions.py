@@ -180,8 +180,10 @@ def push_alerts(tx: Transaction, alerts: Sequence[Push]) -> None:
 def _prepare_pushes(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft | PushOutcome]:
     addresses = [_parse_address(push.to) for push in pushes]
     valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
-    entities_by_address = directory.resolve(tx, [*valid_addresses, *_parse_senders(pushes)])
-    senders = [_get_sender(push, entities_by_address) for push in pushes]
+    sender_addresses = map(_parse_address, {push.sender for push in pushes if push.sender})
+    valid_addresses += [entry for entry in sender_addresses if isinstance(entry, EntityAddress)]
+    entities_by_address = directory.resolve(tx, valid_addresses)
+    senders = [next(iter(entities_by_address.get(EntityAddress(push.sender or ""), ())), None) for push in pushes]
     pushes = chains.continue_chains(tx, pushes, senders)
     arrivals = events.take_arrivals(tx, len(pushes))
     drafts: list[EventDraft | PushOutcome] = []
@@ -209,16 +211,6 @@ def _parse_address(text: str) -> Address | GatepostError:
         return address.parse(text)
     except GatepostError as error:
         return error
-
-
-def _parse_senders(pushes: Sequence[Push]) -> list[Address]:
-    senders = {push.sender for push in pushes if push.sender}
-    return [target for target in map(_parse_address, senders) if isinstance(target, EntityAddress)]
-
-
-def _get_sender(push: Push, entities_by_address: Mapping[Address, list[Entity]]) -> Entity | None:
-    matches = entities_by_address.get(EntityAddress(push.sender)) if push.sender else None
-    return matches[0] if matches else None
 
 
 def _check_sender(sender: Entity | None) -> None:

@@ -45,7 +45,7 @@ def push(
         str | None, option("--bead", "ID", "to the entity with this alias, such as the id of its work item")
     ] = None,
     session: Annotated[
-        str | None, option("--session", "ID", "to the guest of this session", parse=inputs.check_session)
+        str | None, option("--session", "ID", "to the agent of this guest session", parse=inputs.check_session)
     ] = None,
     data: Annotated[
         Any, option("--data", "JSON", "a payload; @FILE reads a file, - reads stdin", parse=inputs.read_json)

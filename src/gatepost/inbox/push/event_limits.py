@@ -57,7 +57,7 @@ def check_push(push: Push, limits: Limits) -> None:
     if push.ref is not None and not (push.ref.type and push.ref.id):
         raise Invalid(f"{str(push.ref)!r} is not a reference", hint="it needs a type and an id")
     if push.route is not None and not (push.route.channel and push.route.session):
-        raise Invalid("a route needs a channel and a session")
+        raise Invalid("a route needs a channel and a channel session")
 
 
 def encode_data(data: Json, limits: Limits) -> str | None:

@@ -28,7 +28,7 @@ from gatepost.ledger import topic_rows as topics
 from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import MAX_NOTE_LENGTH, Connection, ConnectionState
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
-from gatepost.ledger.topic import LedgerId, Topic, TopicKind
+from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.mail import ledger_delivery
 from gatepost.mail.ledger_delivery import FindOutsider
 
@@ -158,7 +158,9 @@ def find_outsider(tx: Reader, question: FindOutsider) -> str | None:
     return connection.peer
 
 
-def record_request(tx: Transaction, topic: Topic, sequence: int, requester: OperatorId, note: str | None) -> str | None:
+def record_request(
+    tx: Transaction, topic: LedgerTopic, sequence: int, requester: OperatorId, note: str | None
+) -> str | None:
     """Record that an agent outside asks for a connection; return the reason if the request does not count."""
     assert topic.entity is not None
     entity = directory.find(tx, topic.entity)

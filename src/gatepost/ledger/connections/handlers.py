@@ -14,14 +14,12 @@ from gatepost.operations.pagination import read_page
 def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -> api.ConnectionPage:
     return read_page(
         tx,
-        api.ConnectionPage,
+        request,
         connections.page,
-        view=api.ConnectionView.of,
         state=request.state,
         viewer=caller.entity,
         is_incoming=request.incoming,
         after=request.after,
-        limit=request.limit,
     )
 
 
@@ -43,12 +41,12 @@ def _parse_uaid(text: str, network: str | None) -> tuple[LedgerId, LedgerId | No
 
     uaid = parse_field("uaid", text, hcs14.parse_uaid)
     if uaid.account is None:
-        raise Invalid("uaid: it does not say an account of Hedera", hint="it must have nativeId=hedera:NETWORK:0.0.4")
+        raise Invalid("uaid: it names no account of Hedera", hint="it must have nativeId=hedera:NETWORK:0.0.4")
     if network is not None and uaid.network != network:
         raise Invalid(f"uaid: the agent is on {uaid.network!r}, and the ledger is {network!r}")
     operator_id = uaid.operator_id
     if operator_id is not None and operator_id.account != uaid.account:
-        raise Invalid(f"uaid: it says two accounts, {uaid.account} and {operator_id.account}")
+        raise Invalid(f"uaid: it names two accounts, {uaid.account} and {operator_id.account}")
     return uaid.account, operator_id.inbound if operator_id is not None else None
 
 

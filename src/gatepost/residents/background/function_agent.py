@@ -25,7 +25,7 @@ import structlog
 from gatepost.core.ports import Reader, Store
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable, quote_value
 from gatepost.inbox import item_actions as inbox_items
-from gatepost.inbox.event import Body, Event, Heard, Mailed, Posted, parse_body
+from gatepost.inbox.event import Body, Event, Mailed, Posted, PromptReceived, parse_body
 from gatepost.residents import user_agent_actions as user_agent
 from gatepost.residents.background.cycle_outcome import (
     CycleDeps,
@@ -61,7 +61,7 @@ class EventBatch:
         return len(self._events)
 
     def of(self, kind: type[B]) -> list[B]:
-        """Return the bodies of one type: `Posted`, `Due`, `Called`, `Mailed`..."""
+        """Return the bodies of one type: `Posted`, `PlanDue`, `ServiceCalled`, `Mailed`..."""
         return [body for body in self._bodies if isinstance(body, kind)]
 
     def find_event(self, event_or_body: Event | Body) -> Event:
@@ -107,7 +107,7 @@ class AgentContext:
                 await self.say(space, text)
             case Mailed(subject=subject) if event.sender is not None:
                 await self.mail(event.sender.name, text, subject=f"Re: {subject}")
-            case Heard():
+            case PromptReceived():
                 await self.use("reply", event=event.id, text=text)
             case _:
                 raise Invalid(f"a {event.type} cannot be replied to", hint="use say or mail")

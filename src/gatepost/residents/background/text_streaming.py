@@ -32,7 +32,7 @@ from gatepost.residents.runs.run import Run
 
 #: returns True if the agent may speak in a space
 CanSpeak = Callable[[str], Awaitable[bool]]
-#: returns where a reply to an event, or to the session of a prompt, is read; None if it is not read on a channel
+#: returns where a reply to an event, or to the channel session of a prompt, is read; None if on no channel
 FindConversation = Callable[[str], Awaitable[Conversation | None]]
 
 #: seconds after which the right to speak is checked again

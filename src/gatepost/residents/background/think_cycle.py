@@ -45,6 +45,7 @@ from gatepost.residents.background.toolkit import (
     build_failure,
     parse_success,
 )
+from gatepost.residents.budget_actions import ExhaustedBudget, find_exhausted_budget
 from gatepost.residents.mind_compaction import estimate_usage, render_summaries, take_recent_turns, trim_turns, weigh
 from gatepost.residents.model_failures import ModelFailed, Trouble, choose_model
 from gatepost.residents.model_port import (
@@ -64,10 +65,9 @@ from gatepost.residents.runs import (
     ending_actions as endings,
     journal_actions as journal,
 )
+from gatepost.residents.runs.cycle_limits import RunLimit, describe_limit, drop_extra_calls, find_limit
 from gatepost.residents.runs.journal_actions import RunLease
 from gatepost.residents.runs.resume_actions import LeasedRun
-from gatepost.residents.runs.run import RunLimit, describe_limit, drop_extra_calls, find_limit
-from gatepost.residents.usage_actions import ExhaustedBudget, find_exhausted_budget
 from gatepost.spaces import actions as spaces
 
 log = structlog.get_logger("gatepost.cycle")

@@ -98,7 +98,7 @@ class _DemoContext:
     display_name: str
     spaces: tuple[str, ...]
     other_agents: frozenset[str]
-    #: by the id of a decision: the session in which it asked
+    #: by the id of a decision: the channel session in which it asked
     sessions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -106,7 +106,7 @@ class _DemoContext:
 class _Reaction:
     """What the demo does about one inbox line: the calls it makes, the message it then posts, and its summary."""
 
-    #: where it posts; None if it replies in a session of a channel
+    #: where it posts; None if it replies in a channel session
     space: str | None
     text: str
     tool_calls: tuple[tuple[str, Json], ...]
@@ -150,7 +150,7 @@ def _build_answer(request: ChatRequest) -> tuple[str, tuple[ToolCall, ...]]:
 
 
 def _find_sessions(turns: Sequence[Turn]) -> dict[str, str]:
-    """Return the session of each decision that was asked on a channel."""
+    """Return the channel session of each decision that was asked on a channel."""
     calls = {call.id: call for turn in turns if isinstance(turn, ModelReply) for call in turn.calls}
     sessions = {}
     for turn in turns:

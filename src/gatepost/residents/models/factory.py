@@ -64,7 +64,7 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout:
         raise Invalid(f"{choice.name!r} is not a model", hint="use openai:NAME, anthropic:NAME, ollama:NAME or demo")
     url = _get_base_url(choice, environ)
     if url is not None and not url.startswith(("http://", "https://")):
-        raise Invalid(f"the address for {choice.name!r} is none", hint="it begins with http:// or https://")
+        raise Invalid(f"the address for {choice.name!r} is not a URL", hint="it begins with http:// or https://")
     if (variable := find_missing_key(choice, environ)) is not None:
         return DemoModel(f"{DEMO} (no {variable})")
     key = environ.get(_get_key_variable(choice), "").strip() or _PLACEHOLDER_KEY

@@ -10,21 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 from uuid import uuid4
 
+from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.exceptions import (
-    ContentFilterError,
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelHTTPError,
-    ModelNotFoundError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    ModelRequestTimeout,
-    ModelTimeoutError,
-    UnexpectedModelBehavior,
-)
 from pydantic_ai.messages import (
     ModelResponse,
     PartDeltaEvent,
@@ -157,18 +144,18 @@ def _classify_error(error: BaseException, model: str) -> ModelFailed:
     match error:
         case ModelFailed():
             return error
-        case ContentFilterError():
+        case exceptions.ContentFilterError():
             return ModelFailed(Trouble.CONTENT, f"{model} refused to answer this")
-        case ModelContextWindowExceededError() | ModelHTTPError(status_code=413):
+        case exceptions.ModelContextWindowExceededError() | exceptions.ModelHTTPError(status_code=413):
             return ModelFailed(Trouble.LENGTH, f"{model} was shown more than it can read")
-        case ModelRequestTimeout() | ModelTimeoutError() | TimeoutError():
+        case exceptions.ModelRequestTimeout() | exceptions.ModelTimeoutError() | TimeoutError():
             return ModelFailed(Trouble.OVERLOAD, f"{model} was silent for too long")
-        case ModelHTTPError():
+        case exceptions.ModelHTTPError():
             reason = f"{model} answered {error.status_code}{_format_code(error)}"
             return ModelFailed(_classify_status(error), reason, retry_after=_get_retry_after(error))
-        case ModelAPIError():
+        case exceptions.ModelAPIError():
             return _classify_without_status(error, model)
-        case UnexpectedModelBehavior():
+        case exceptions.UnexpectedModelBehavior():
             return ModelFailed(Trouble.OVERLOAD, f"{model} answered what cannot be read")
         case OSError():
             return ModelFailed(Trouble.OVERLOAD, f"{model} cannot be reached")
@@ -176,13 +163,13 @@ def _classify_error(error: BaseException, model: str) -> ModelFailed:
             return ModelFailed(Trouble.OTHER, f"{model} failed: {type(error).__name__}")
 
 
-def _classify_status(error: ModelHTTPError) -> Trouble:
+def _classify_status(error: exceptions.ModelHTTPError) -> Trouble:
     match error.status_code:
-        case _ if isinstance(error, ModelRateLimitError | ModelQuotaExceededError):
+        case _ if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelQuotaExceededError):
             return Trouble.RATE_LIMIT
-        case _ if isinstance(error, ModelAuthenticationError):
+        case _ if isinstance(error, exceptions.ModelAuthenticationError):
             return Trouble.AUTH
-        case _ if isinstance(error, ModelNotFoundError):
+        case _ if isinstance(error, exceptions.ModelNotFoundError):
             return Trouble.OTHER
         case 408 | 409 | 425:
             return Trouble.OVERLOAD
@@ -194,24 +181,24 @@ def _classify_status(error: ModelHTTPError) -> Trouble:
             return Trouble.OTHER
 
 
-def _classify_without_status(error: ModelAPIError, model: str) -> ModelFailed:
+def _classify_without_status(error: exceptions.ModelAPIError, model: str) -> ModelFailed:
     match error:
-        case ModelRateLimitError() | ModelQuotaExceededError():
+        case exceptions.ModelRateLimitError() | exceptions.ModelQuotaExceededError():
             return ModelFailed(
                 Trouble.RATE_LIMIT, f"{model} has a limit{_format_code(error)}", retry_after=_get_retry_after(error)
             )
-        case ModelAuthenticationError():
+        case exceptions.ModelAuthenticationError():
             return ModelFailed(Trouble.AUTH, f"{model} does not accept the key{_format_code(error)}")
-        case ModelConnectionError(phase="connect" | "pool"):
+        case exceptions.ModelConnectionError(phase="connect" | "pool"):
             return ModelFailed(Trouble.OVERLOAD, f"{model} cannot be reached")
         case _:
             return ModelFailed(Trouble.OVERLOAD, f"{model} broke off its answer{_format_code(error)}")
 
 
-def _get_retry_after(error: ModelAPIError) -> float | None:
+def _get_retry_after(error: exceptions.ModelAPIError) -> float | None:
     return None if error.retry_after is None else min(error.retry_after, _MAX_RETRY_AFTER)
 
 
-def _format_code(error: ModelAPIError) -> str:
+def _format_code(error: exceptions.ModelAPIError) -> str:
     code = error.provider_error_code or error.provider_error_type
     return f" ({code})" if code and len(code) <= 50 and _CODE_PATTERN.fullmatch(code) else ""

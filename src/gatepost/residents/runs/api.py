@@ -17,7 +17,8 @@ from gatepost.operations.fields import After, Count, Json, Limit, RecordView, So
 from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
-from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunLimit, RunStatus, Step
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import CallStatus, OpenCall, Run, RunStatus, Step
 
 TurnKind = Literal["prompt", "reply", "result"]
 

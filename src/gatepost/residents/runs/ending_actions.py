@@ -29,12 +29,13 @@ from gatepost.inbox.event import ItemState
 from gatepost.jobs import lease_actions as leases
 from gatepost.residents import agent_actions as agents, mind_compaction as rules
 from gatepost.residents.agent_actions import alert_owner
+from gatepost.residents.budget_actions import start_budget_rest
 from gatepost.residents.mind_compaction import CycleWeight
 from gatepost.residents.model_port import ModelReply, Prompt
 from gatepost.residents.runs import rows as runs
+from gatepost.residents.runs.cycle_limits import RunLimit
 from gatepost.residents.runs.journal_actions import RunLease, renew_lease, write_step
-from gatepost.residents.runs.run import RunLimit, RunStatus
-from gatepost.residents.usage_actions import start_budget_rest
+from gatepost.residents.runs.run import RunStatus
 from gatepost.stores.row_mapping import fetch_number
 
 #: how often a model may refuse to continue a run before the run fails

@@ -31,12 +31,10 @@ def show_run(tx: Reader, request: api.ShowRun, caller: Caller) -> api.RunWithCal
 def list_steps(tx: Reader, request: api.ListSteps, caller: Caller) -> api.StepPage:
     return read_page(
         tx,
-        api.StepPage,
+        request,
         runs.list_steps,
         find_run(tx, request.id, caller.entity).id,
         after=request.after,
-        limit=request.limit,
-        view=api.StepView.of,
         cursor=lambda step: step.number,
     )
 
@@ -65,7 +63,7 @@ def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
 def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str | None) -> api.RunPage:
     return read_page(
         tx,
-        api.RunPage,
+        request,
         runs.page,
         agent=agent,
         status=request.status,
@@ -73,6 +71,4 @@ def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str
         since=parse_field("since", request.since, parse_instant),
         until=parse_field("until", request.until, parse_instant),
         before=request.after or None,
-        limit=request.limit,
-        view=api.RunView.of,
     )

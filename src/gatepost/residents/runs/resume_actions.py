@@ -22,11 +22,11 @@ from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import name_agent_lease
 from gatepost.residents import agent_actions as agents, mind_compaction as rules
 from gatepost.residents.agent_config import Resident
+from gatepost.residents.budget_actions import find_exhausted_budget, start_budget_rest
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.journal_actions import RunLease, build_inbox_prompt, count_max_hops
 from gatepost.residents.runs.run import Run, Step
 from gatepost.residents.system_prompt_actions import CycleContext, read_cycle_context
-from gatepost.residents.usage_actions import find_exhausted_budget, start_budget_rest
 
 #: how long a lease lasts if its holder commits nothing
 LEASE_LENGTH: Final = 30 * SECOND

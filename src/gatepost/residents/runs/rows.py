@@ -12,7 +12,8 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn
-from gatepost.residents.runs.run import Run, RunLimit, RunStatus, Step
+from gatepost.residents.runs.cycle_limits import RunLimit
+from gatepost.residents.runs.run import Run, RunStatus, Step
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns
 
 RUN: Final = Mapper(Run)

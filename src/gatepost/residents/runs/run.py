@@ -6,25 +6,17 @@ A run: one cycle of a resident, from its batch to its summary, as a journal of s
         |-----> skipped                      it did nothing: it is not in the mind
         |-----> failed                       the model failed before anything was done: the batch was released
         `-----> cancelled                    somebody stopped it
-
-A cycle has limits: replies of the model, tool calls in one reply, and tokens. At a limit it ends before its model
-does. The limits are those of the configuration (`LoopRules` in `residents/agent_config.py`); a budget, which is about
-many cycles, is in `residents/usage_actions.py`.
 """
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Instant
 from gatepost.inbox.event import compute_next_hops
-from gatepost.residents.agent_config import AgentConfig, LoopRules
-from gatepost.residents.mind_compaction import weigh
-from gatepost.residents.model_port import ModelReply, Turn
+from gatepost.residents.model_port import Turn
+from gatepost.residents.runs.cycle_limits import RunLimit
 
 
 class RunStatus(StrEnum):
@@ -34,15 +26,6 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"
     FAILED = "failed"
     CANCELLED = "cancelled"
-
-
-class RunLimit(StrEnum):
-    """A limit that ends a cycle before its model does."""
-
-    STEPS = "steps"
-    TOKENS = "tokens"
-    CALLS = "calls"
-    BUDGET = "budget"
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -113,44 +96,3 @@ class OpenCall(Struct, frozen=True, kw_only=True):
     created_at: Instant
     expires_at: Instant
     ended_at: Instant | None = None
-
-
-def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
-    """
-    Return the limit that a cycle with these turns has reached; None while it may continue. Every turn that the cycle
-    added counts once, by its weight; the mind it began with does not count. A cycle asks its model at least once.
-    """
-    replies = [turn for turn in turns if isinstance(turn, ModelReply)]
-    if not replies:
-        return None
-    if replies[-1].dropped_calls:
-        return RunLimit.CALLS
-    if len(replies) >= rules.max_steps:
-        return RunLimit.STEPS
-    return RunLimit.TOKENS if sum(map(weigh, turns)) >= rules.max_tokens else None
-
-
-def drop_extra_calls(reply: ModelReply, rules: LoopRules) -> ModelReply:
-    """Return the reply without the calls over the limit of one reply."""
-    if len(reply.calls) <= rules.max_calls:
-        return reply
-    return replace(
-        reply, calls=reply.calls[: rules.max_calls], dropped_calls=len(reply.calls) - rules.max_calls, raw=None
-    )
-
-
-def describe_limit(limit: RunLimit, config: AgentConfig, last_reply: ModelReply) -> str:
-    """Return the limit at which a cycle ended, in words for its agent."""
-    rules = config.loop
-    match limit:
-        case RunLimit.STEPS:
-            return f"its limit of {rules.max_steps} steps"
-        case RunLimit.TOKENS:
-            return f"its limit of {rules.max_tokens} tokens"
-        case RunLimit.CALLS:
-            dropped = last_reply.dropped_calls
-            return f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
-        case RunLimit.BUDGET:
-            return f"the budget of {config.budget}, which is used up"
-        case other:
-            assert_never(other)

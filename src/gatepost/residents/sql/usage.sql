@@ -31,7 +31,7 @@ ORDER BY g.starts_at, g.prompt_tokens + g.completion_tokens DESC, g.agent, g.mod
 LIMIT :limit OFFSET :offset
 
 -- name: list_most_expensive
--- The runs with the most tokens first, as the filters say; after the run with that number and so many tokens.
+-- The runs with the most tokens first, as the filters say; after the run with that number and that count of tokens.
 SELECT
     r.number, r.id, e.name AS agent, r.status, r.cycle, r.cause, r.claim, r.claim_fence, r.events, r.steps, r.effects,
     r.prompt_tokens, r.completion_tokens, r.hops, r.version, r.model, r.mind AS mind_number, r.summary, r.error,

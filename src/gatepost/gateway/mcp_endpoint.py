@@ -1,5 +1,5 @@
 """
-`POST /mcp`: the MCP server of a gateway, with the credentials of all other routes.
+`POST /mcp`: the MCP server of a gateway, with the credentials of all other requests.
 
     Host and Origin (421, 403)  ->  credential (401, 403)  ->  body (413)  ->  the server (`gatepost.mcp`)
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _INSTALL_HINT: Final = "pip install 'gatepost[mcp]', and start the gateway again"
 
 
-class McpRoute:
+class McpEndpoint:
     def __init__(self, state: GatewayState, dispatcher: Dispatcher) -> None:
         self._state = state
         self._dispatcher = dispatcher
@@ -101,7 +101,7 @@ class McpRoute:
 
         async def verify() -> None:
             if await self._state.authenticator.authenticate(exchange.headers) != caller:
-                raise Unauthorized("the credential is no longer good")
+                raise Unauthorized("the credential is no longer valid")
 
         return Peer(name=caller.name or ADMINISTRATOR, caller=caller, send=send, verify=verify)
 

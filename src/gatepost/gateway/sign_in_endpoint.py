@@ -87,7 +87,7 @@ async def _check_link(state: GatewayState, exchange: HttpExchange, token: str) -
     try:
         await state.store.read(sign_in.check_link, token)
     except Unauthorized as error:
-        with state.attempt_limits.watch(exchange.scope, SignIn.operation.route):
+        with state.attempt_limits.watch(exchange.scope, SignIn.operation.endpoint):
             raise error from None
 
 
