@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from gatepost.embedded import Gatepost
     from gatepost.inbox.event import (
         Answered,
-        GateEnded,
+        GateEnd,
         Mailed,
         Noted,
         Notified,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answered",
-    "GateEnded",
+    "GateEnd",
     "Gatepost",
     "Mailed",
     "Noted",

@@ -46,7 +46,7 @@ BANNED = {
     r"\bnot done here\b": "no longer available",
     r"\bwhom it concerns instead\b": "what to do instead",
     r"\b(porch|household|herald|housekeeper|habits)\b": "the usual word of the trade: worker, options, bus",
-    r"\bclass (Told|Heard|Called|Returned|Ended|Due)\b": "what happened to what: GateEnded, PlanDue",
+    r"\bclass (Told|Heard|Called|Returned|Ended|Due)\b": "what happened to what: GateEnd, PlanDue",
     r"\bmost: int\b|\bmost=": "limit, or max_ and the noun",
     r"\bdef (told|held|kept|drawn|asked|given|found|whoever|stumble|living)\b": "a verb in the imperative",
 }

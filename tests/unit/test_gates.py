@@ -14,7 +14,7 @@ from gatepost.gates import deadline_actions as deadlines, gate as core, gate_act
 from gatepost.gates.condition_check import CheckFailed, CheckResult, ConditionGone, ConditionMet, ConditionPending
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, GateSpec
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.event import EventType, GateEnded, Item, ItemState, Priority, parse_body
+from gatepost.inbox.event import EventType, GateEnd, Item, ItemState, Priority, parse_body
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.testing import Kit
@@ -45,7 +45,7 @@ def list_endings(ctx: StoreContext, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
     items = ctx.store.read_sync(inbox.page, name, type=EventType.GATE, limit=1_000)
     events = [parse_body(item.event) for item in items]
-    return [(event.outcome, event.text) for event in events if isinstance(event, GateEnded)]
+    return [(event.outcome, event.text) for event in events if isinstance(event, GateEnd)]
 
 
 def list_alerts(ctx: StoreContext, name: str) -> list[Item]:

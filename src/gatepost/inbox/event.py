@@ -317,7 +317,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class GateEnded(Struct, frozen=True):
+class GateEnd(Struct, frozen=True):
     gate: str
     #: `resolved`, `expired`, `orphaned` or `withdrawn`
     outcome: str
@@ -332,9 +332,7 @@ class Notified(Struct, frozen=True, kw_only=True):
     text: str
 
 
-Body = (
-    Posted | PlanDue | ServiceCalled | ToolReturned | Mailed | Noted | PromptReceived | Answered | GateEnded | Notified
-)
+Body = Posted | PlanDue | ServiceCalled | ToolReturned | Mailed | Noted | PromptReceived | Answered | GateEnd | Notified
 
 
 class _Data(Struct, frozen=True):
@@ -427,7 +425,7 @@ def parse_body(event: "Event | Push") -> Body:
             )
         case EventType.GATE:
             gate = data.text("gateId", event.ref.id if event.ref else event.source)
-            return GateEnded(gate, data.text("outcome", "resolved"), event.content)
+            return GateEnd(gate, data.text("outcome", "resolved"), event.content)
         case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
             return Notified(type=event.type, source=event.source, text=event.content)
 

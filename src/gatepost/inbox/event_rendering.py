@@ -28,7 +28,7 @@ from gatepost.inbox.event import (
     Answered,
     Event,
     EventType,
-    GateEnded,
+    GateEnd,
     Item,
     Mailed,
     Noted,
@@ -173,7 +173,7 @@ def _render_full(event: Event) -> str:
             text_part = f": {quote(answer.text)}" if answer.text else ""
             head = f"[Decision {render_name(answer.decision)}] {render_name(answer.outcome)}"
             return f"{head}{by}{text_part}{_render_notes(event)}"
-        case GateEnded() as gate_end:
+        case GateEnd() as gate_end:
             text_part = f": {quote(gate_end.text)}" if gate_end.text else ""
             return (
                 f"[Gate {render_name(gate_end.gate)}] {render_name(gate_end.outcome)}{text_part}{_render_notes(event)}"
@@ -222,7 +222,7 @@ def preview(event: Event) -> str:
         case Answered() as answer:
             by = f" by {_render_short_name(answer.by)}" if answer.by else ""
             head, text = f"[Decision {render_name(answer.decision)}] {render_name(answer.outcome)}{by}:", answer.text
-        case GateEnded() as gate_end:
+        case GateEnd() as gate_end:
             head, text = f"[Gate {render_name(gate_end.gate)}] {render_name(gate_end.outcome)}:", gate_end.text
         case Notified() as report:
             name = (
