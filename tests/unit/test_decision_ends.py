@@ -232,7 +232,7 @@ class TestRevising:
             answer_decision(ctx, decision, option="yes", context_hash=decision.context_hash)
         ctx.clock.advance(HOUR)
         end_due(ctx)
-        assert answer_decision(ctx, decision, option="yes").status is DecisionStatus.ANSWERED
+        assert answer_decision(ctx, revised_decision, option="yes").status is DecisionStatus.ANSWERED
 
     def test_a_default_counts_at_the_deadline_that_stays(self, ctx: StoreContext) -> None:
         decision = ask_decision(ctx, within=HOUR)

@@ -249,7 +249,7 @@ def answer(decision: api.DecisionView) -> Outcome:
 
     Examples:
       gatepost decision answer "$DECISION" ship --as husam
-      gatepost decision answer "$DECISION" edit --args '{"amount": 90}' --hash "$HASH"
+      gatepost decision answer "$DECISION" edit --args '{"sum": 9}' --hash "$HASH"
       gatepost decision answer "$DECISION" --text "On which day?" --again
     """
     return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
