@@ -98,7 +98,14 @@ class TestSpec:
         assert "$ref" not in json.dumps(spec.schema)
         jsonschema_rs.validator_for(spec.schema)
 
-        assert all(property_schema.get("description") for property_schema in spec.schema["properties"].values())
+        def is_explained(node: Any) -> bool:
+            inner = node.get("properties", {})
+            return all(
+                part.get("description") and is_explained(part) and is_explained(part.get("items", {}))
+                for part in inner.values()
+            )
+
+        assert is_explained(spec.schema)
         assert not any("_" in argument for argument in spec.schema["properties"])
 
     def test_what_cannot_be_named_cannot_be_a_tool(self) -> None:

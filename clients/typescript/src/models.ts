@@ -72,9 +72,9 @@ export interface Action {
 
 /** What the asker wants to do. */
 export interface ActionSpec {
-  /** name, such as that of a tool */
+  /** name, e.g. of a tool */
   name: string;
-  /** arguments, up to 64 KiB */
+  /** up to 64 KiB */
   args?: Record<string, unknown>;
 }
 
@@ -245,9 +245,9 @@ export interface AskDecision {
   question: string;
   /** what the asker wants to do, instead of options */
   action?: ActionSpec | null;
-  /** allowed kinds of answers to the action; default: all */
+  /** allowed answers to the action; default: all */
   allow?: AnswerKind[];
-  /** up to 20 options */
+  /** up to 20 */
   options?: OptionSpec[];
   /** text is an answer, too; default: false */
   freeText?: boolean;
@@ -1769,9 +1769,11 @@ export interface Option {
 }
 
 export interface OptionSpec {
-  /** id, a short word */
+  /** a short word */
   id: string;
+  /** text shown */
   label: string;
+  /** its meaning */
   description?: string;
 }
 
@@ -2310,9 +2312,9 @@ export interface ReviseDecision {
   question: string;
   /** what the asker wants to do, instead of options */
   action?: ActionSpec | null;
-  /** allowed kinds of answers to the action; default: all */
+  /** allowed answers to the action; default: all */
   allow?: AnswerKind[];
-  /** up to 20 options */
+  /** up to 20 */
   options?: OptionSpec[];
   /** text is an answer, too; default: false */
   freeText?: boolean;

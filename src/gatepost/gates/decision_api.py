@@ -103,16 +103,16 @@ _REFERENCE: Final = {"ref": ("ref.type", "ref.id")}
 
 
 class OptionSpec(RequestPart):
-    id: Annotated[str, describe("id, a short word")]
-    label: str
-    description: str = ""
+    id: Annotated[str, describe("a short word")]
+    label: Annotated[str, describe("text shown")]
+    description: Annotated[str, describe("its meaning")] = ""
 
 
 class ActionSpec(RequestPart):
     """What the asker wants to do."""
 
-    name: Annotated[str, describe("name, such as that of a tool", minLength=1, maxLength=200)]
-    args: Annotated[dict[str, Json], describe("arguments, up to 64 KiB")] = field(default_factory=dict)
+    name: Annotated[str, describe("name, e.g. of a tool", minLength=1, maxLength=200)]
+    args: Annotated[dict[str, Json], describe("up to 64 KiB")] = field(default_factory=dict)
 
 
 class QuestionRequest(Request[DecisionView], kw_only=True):
@@ -120,8 +120,8 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
 
     question: str
     action: Annotated[ActionSpec | None, describe("what the asker wants to do, instead of options")] = None
-    allow: Annotated[tuple[AnswerKind, ...], describe("allowed kinds of answers to the action; default: all")] = ()
-    options: Annotated[tuple[OptionSpec, ...], describe("up to 20 options")] = ()
+    allow: Annotated[tuple[AnswerKind, ...], describe("allowed answers to the action; default: all")] = ()
+    options: Annotated[tuple[OptionSpec, ...], describe("up to 20")] = ()
     free_text: Annotated[bool, describe("text is an answer, too")] = False
     urgency: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
     default: Annotated[str | None, describe("the option that counts at the deadline")] = None
@@ -236,7 +236,7 @@ class ShowDecision(Request[DecisionView]):
         own=("by",),
         renames={"id": "decision"},
         notes={
-            "args": "for the option edit: all args to run the action with",
+            "args": "for edit: all args to run the action with",
             "context_hash": "of the question that you read; needed for an action",
         },
         for_residents=ToolChanges(

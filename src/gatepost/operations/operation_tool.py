@@ -316,7 +316,7 @@ def _shorten(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
         result = {"type": "string", **result}
     if example is not None and "description" in result:
         result["description"] += f", e.g. {example}"
-    if result.get("type") == "object":
+    if "properties" in result:  # the docstring of a class: the fields explain it
         result.pop("description", None)
     return result
 
