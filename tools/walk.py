@@ -6,8 +6,8 @@ Follow one message through the code: print each module of the package that a POS
 
 A gateway runs in this process, on a new SQLite store. Two requests before the one that is followed fill all caches, and
 what they set going comes to rest first. A module is printed when it is first entered; its folder is its room.
-Primitives (`core`: ids, text, times, addresses, limits of JSON; errors; the mapping of rows) are used from all rooms,
-so they are left out.
+Primitives (ids, text, times, the mapping of rows) are used from all rooms, so they are left out. The rest of `core` is
+printed; the last line also counts without it, because it knows no feature.
 """
 
 import asyncio
@@ -32,7 +32,11 @@ import gatepost
 from gatepost import settings
 
 PACKAGE: Final = str(Path(gatepost.__file__).parent) + os.sep
-PRIMITIVES: Final = ("errors", "core/", "stores/row_mapping", "stores/statements")
+PRIMITIVES: Final = {
+    "errors",
+    *("core/ids", "core/limits", "core/text", "core/times"),
+    *("stores/row_mapping", "stores/statements"),
+}
 
 
 class Recorder:
@@ -112,16 +116,25 @@ def follow_message() -> list[str]:
             asyncio.run(serve(settings.load(), "127.0.0.1", 0, ready=start))
         finally:
             sys.setprofile(None)
-    return [module for module in dict.fromkeys(recorder.modules) if not module.startswith(PRIMITIVES)]
+    return [module for module in dict.fromkeys(recorder.modules) if module not in PRIMITIVES]
+
+
+def list_rooms(modules: list[str]) -> list[str]:
+    """Return the rooms in the order in which the walk enters them."""
+    return [room for room, _ in groupby(module.partition("/")[0] for module in modules)]
 
 
 def main(arguments: list[str]) -> None:
     modules = follow_message()
-    rooms = [room for room, _ in groupby(module.partition("/")[0] for module in modules)]
+    rooms = list_rooms(modules)
+    outside_core = list_rooms([module for module in modules if not module.startswith("core/")])
     if "--summary" not in arguments:
         print(*modules, sep="\n")
         print(" -> ".join(rooms))
-    print(f"{len(modules)} modules, {len(set(rooms))} rooms, {len(rooms) - 1} changes of room")
+    print(
+        f"{len(modules)} modules, {len(set(rooms))} rooms, {len(rooms) - 1} changes of room;"
+        f" without core {len(outside_core) - 1} changes"
+    )
 
 
 if __name__ == "__main__":
