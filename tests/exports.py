@@ -40,7 +40,7 @@ from gatepost.guests import session_actions as sessions
 from gatepost.inbox import (
     account_actions,
     claim_actions as inbox,
-    expiry_and_wake_actions as expiry,
+    expiry_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import EventType, Priority, Push, Ref, Route, Trust

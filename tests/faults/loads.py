@@ -16,7 +16,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.inbox import claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore

@@ -6,15 +6,15 @@ from gatepost.residents import agent_config_json as agent_config
 from gatepost.residents.agent_config import (
     AgentConfig,
     Budget,
+    ConfiguredTool,
     Execution,
     LoopRules,
+    McpConfig,
     MindRules,
     ModelChoice,
     Phase,
-    Tool,
     ToolRequest,
     ToolServer,
-    ToolServers,
 )
 from tests.property import texts
 
@@ -49,11 +49,11 @@ requests = st.builds(
 
 
 @st.composite
-def tools(draw: st.DrawFn) -> Tool:
+def tools(draw: st.DrawFn) -> ConfiguredTool:
     execution = draw(st.sampled_from(Execution))
     return draw(
         st.builds(
-            Tool,
+            ConfiguredTool,
             name=names,
             description=free_texts,
             schema=st.just({"type": "object", "properties": {"id": {"type": "string"}}}),
@@ -84,7 +84,7 @@ def configs(draw: st.DrawFn) -> AgentConfig:
         description=draw(free_texts),
         instructions=draw(free_texts),
         tools=own_tools,
-        mcp=ToolServers(servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name)))),
+        mcp=McpConfig(servers=tuple(draw(st.lists(servers, max_size=2, unique_by=lambda server: server.name)))),
         mind=MindRules(max_tokens=draw(st.integers(1_000, 10**7)), min_recent_cycles=draw(st.integers(1, 1_000))),
         loop=LoopRules(
             max_steps=draw(st.integers(1, 200)),

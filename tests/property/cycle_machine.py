@@ -20,7 +20,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Lost
-from gatepost.inbox import account_actions, expiry_and_wake_actions as expiry, item_rows as items
+from gatepost.inbox import account_actions, expiry_actions as expiry, item_rows as items
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.residents import agent_actions as agents

@@ -19,7 +19,7 @@ from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import AtDeadline, GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
-from gatepost.inbox import account_actions, claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import account_actions, claim_actions as inbox, expiry_actions as expiry
 from gatepost.inbox.event import EventType, Item, ItemState, Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, Kit

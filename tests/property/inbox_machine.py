@@ -20,7 +20,7 @@ from gatepost.inbox import (
     claim_actions as inbox,
     event as core,
     event_rendering as render,
-    expiry_and_wake_actions as expiry,
+    expiry_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.account_api import Account

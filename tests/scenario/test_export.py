@@ -17,7 +17,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict
 from gatepost.export import export_actions as export
 from gatepost.gates import gate_actions as gates
-from gatepost.inbox import claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.plans import actions as plans

@@ -25,7 +25,7 @@ from gatepost.core.signals import Signal, TransportMessage
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import account_actions, claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import account_actions, claim_actions as inbox, wake_actions as wakes
 from gatepost.inbox.event import EventType, Item
 from gatepost.plans import actions as plans
 from gatepost.spaces import actions as spaces
@@ -234,7 +234,7 @@ def _read_rest_state(tx: Reader) -> tuple[bool, dict[str, int]]:
         for account in account_actions.list_accounts(tx)
         if account.name in GATEWAYS_BY_AGENT
     )
-    is_idle = not has_pending and not expiry.find_agents_behind(tx)[0] and plans.find_next_due(tx) is None
+    is_idle = not has_pending and not wakes.find_agents_behind(tx)[0] and plans.find_next_due(tx) is None
     return is_idle, {id: spaces.show(tx, id).last_seq for id in SPACE_MEMBERS}
 
 

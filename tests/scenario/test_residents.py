@@ -12,7 +12,7 @@ from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_actions as agents
-from gatepost.residents.agent_config import AgentConfig, Execution, LoopRules, MindRules, Tool
+from gatepost.residents.agent_config import AgentConfig, ConfiguredTool, Execution, LoopRules, MindRules
 from gatepost.residents.background.cycle_outcome import CycleFinished, CyclePaused
 from gatepost.residents.background.run_replay import replay
 from gatepost.residents.mind_compaction import render_summaries, trim_turns, weigh
@@ -192,7 +192,9 @@ async def test_who_reads_a_space_does_not_see_what_is_waited_for_out_of_their_si
         )
         return build_final_reply() if replies else ModelReply(calls=calls)
 
-    tools = [Tool(name=name, execution=Execution.EXTERNAL, visible=name == "shown") for name in ("shown", "hidden")]
+    tools = [
+        ConfiguredTool(name=name, execution=Execution.EXTERNAL, visible=name == "shown") for name in ("shown", "hidden")
+    ]
     agent = ScriptedAgent(kit, respond, AgentConfig(tools=tuple(tools)))
     agent.push("hello")
     await agent.run_cycles()

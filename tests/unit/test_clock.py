@@ -8,7 +8,7 @@ from gatepost.core.times import CLOCK_TOLERANCE, HOUR, MINUTE, SECOND, Duration,
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.inbox import claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.jobs import job_actions as jobs, lease_actions as leases

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from gatepost.core.times import HOUR, SECOND
 from gatepost.errors import Invalid, Unavailable
-from gatepost.residents.agent_config import Execution, Tool, ToolRequest
+from gatepost.residents.agent_config import ConfiguredTool, Execution, ToolRequest
 from gatepost.residents.model_port import ToolResult
 from gatepost.residents.remote_tools import ssrf
 from gatepost.residents.remote_tools.http_tools import MAX_RESPONSE_BYTES, HttpTools
@@ -116,7 +116,9 @@ async def call_tool(
     url: str, arguments: dict[str, Any] | None = None, *, private: bool = True, **request: Any
 ) -> ToolResult:
     timeout = request.pop("timeout", HOUR)
-    tool = Tool(name="t", execution=Execution.GATEWAY, timeout=timeout, request=ToolRequest(url=url, **request))
+    tool = ConfiguredTool(
+        name="t", execution=Execution.GATEWAY, timeout=timeout, request=ToolRequest(url=url, **request)
+    )
     return await HttpTools(environ=ENVIRON, allow_private=private).call(tool, "run_1/2.0", arguments or {})
 
 

@@ -10,7 +10,7 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox import (
     account_actions,
     claim_actions as inbox,
-    expiry_and_wake_actions as expiry,
+    expiry_actions as expiry,
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import EventType, ItemState, Priority, Push

@@ -8,7 +8,7 @@ import pytest
 from gatepost.channels import reply_actions as replies
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import expiry_and_wake_actions as expiry, item_actions as inbox_items
+from gatepost.inbox import expiry_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
 from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, Mail
 from tests.collected_failures import check_cases

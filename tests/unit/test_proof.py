@@ -18,7 +18,7 @@ from gatepost.guests import spool_line as spool_lines
 from gatepost.guests.hooks import dialects as wire
 from gatepost.guests.hooks.drain import drain
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry
 from gatepost.inbox.event import ItemState, Priority
 from tests.hook_guest import HookGuest
 from tests.unit.conftest import StoreContext

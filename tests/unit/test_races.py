@@ -21,7 +21,7 @@ from gatepost.errors import Conflict, Late, NotFound, Refused
 from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus, Question
 from gatepost.gates.gate import Ending, Gate, GateSpec
-from gatepost.inbox import claim_actions as inbox, expiry_and_wake_actions as expiry, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry, item_actions as inbox_items
 from gatepost.inbox.event import ItemState, Push, PushResult
 from gatepost.inbox.push import actions as push
 from gatepost.plans import actions as plans

@@ -17,14 +17,14 @@ from gatepost.core.times import SECOND
 from gatepost.errors import Conflict, Invalid, Malformed, NotFound, Refused, Unavailable
 from gatepost.residents.agent_config import (
     AgentConfig,
+    ConfiguredTool,
     Execution,
     LoopRules,
+    McpConfig,
     Phase,
     Resident,
-    Tool as ConfiguredTool,
     ToolRequest,
     ToolServer,
-    ToolServers,
 )
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.background.toolkit import BuiltInTool, DeferredTool, OutsideTool, Toolbox, Toolkit
@@ -57,7 +57,7 @@ def toolbox(web: FakeWeb) -> Toolbox:
 
 
 def build_resident(*tools: ConfiguredTool, servers: Sequence[ToolServer] = (), **fields: Any) -> Resident:
-    config = AgentConfig(tools=tools, mcp=ToolServers(servers=tuple(servers)), **fields)
+    config = AgentConfig(tools=tools, mcp=McpConfig(servers=tuple(servers)), **fields)
     return Resident(number=1, name="ann", display="Ann", config=config, version=1)
 
 

@@ -41,7 +41,7 @@ from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.guests.hooks.session_state import find_guest
-from gatepost.inbox import expiry_and_wake_actions as expiry
+from gatepost.inbox import expiry_actions as expiry
 from gatepost.inbox.batch_selection import GUEST_BUDGET
 from gatepost.inbox.claim import check_owner
 from gatepost.inbox.event import Item, ItemState

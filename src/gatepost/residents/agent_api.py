@@ -95,7 +95,7 @@ class ToolRequestView(RecordView[records.ToolRequest]):
     body: Json
 
 
-class ToolView(RecordView[records.Tool]):
+class ToolView(RecordView[records.ConfiguredTool]):
     name: str
     description: str
     input_schema: Annotated[Json, Source("schema")]
@@ -114,7 +114,7 @@ class ToolServerView(RecordView[records.ToolServer]):
     env: Secrets
 
 
-class McpView(RecordView[records.ToolServers]):
+class McpView(RecordView[records.McpConfig]):
     servers: list[ToolServerView]
 
 

@@ -95,7 +95,7 @@ _TOOL_NAMES: Final = {
 }
 
 
-class Tool(_Part, frozen=True, kw_only=True, rename=_TOOL_NAMES):
+class ConfiguredTool(_Part, frozen=True, kw_only=True, rename=_TOOL_NAMES):
     name: Annotated[str, Meta(pattern=_NAME_PATTERN, title="the name of a tool", description=_NAME_HINT)]
     description: _Text = ""
     #: JSON Schema of the arguments
@@ -119,7 +119,7 @@ class ToolServer(_Part, frozen=True, kw_only=True):
     env: _Secrets = {}
 
 
-class ToolServers(_Part, frozen=True, kw_only=True):
+class McpConfig(_Part, frozen=True, kw_only=True):
     servers: Annotated[tuple[ToolServer, ...], Meta(max_length=16)] = ()
 
 
@@ -187,8 +187,8 @@ class AgentConfig(_Part, frozen=True, kw_only=True):
     model: ModelChoice = ModelChoice()
     description: _Text = ""
     instructions: Annotated[str, Meta(max_length=64 * _KIB)] = ""
-    tools: Annotated[tuple[Tool, ...], Meta(max_length=128)] = ()
-    mcp: ToolServers = ToolServers()
+    tools: Annotated[tuple[ConfiguredTool, ...], Meta(max_length=128)] = ()
+    mcp: McpConfig = McpConfig()
     mind: MindRules = MindRules()
     loop: LoopRules = LoopRules()
     #: None for no limit

@@ -221,7 +221,7 @@ def _parse_code(value: Any) -> int:
     return parse_capability(value)
 
 
-def _check_tool(place: str, tool: records.Tool) -> None:
+def _check_tool(place: str, tool: records.ConfiguredTool) -> None:
     if tool.name in list_built_in_tools():
         raise Invalid(f"{place}.name: {tool.name!r} is a built-in tool", hint="give yours another name")
     if (tool.execution is records.Execution.GATEWAY) is not (tool.request is not None):
@@ -317,7 +317,7 @@ def _map_secrets(
         headers = transform(_SecretPlace(f"{path}.headers", _HEADER_NAME, ("headers", *where)), server.headers)
         env = transform(_SecretPlace(f"{path}.env", _VARIABLE_NAME, ("env", *where)), server.env)
         servers[number] = replace(server, headers=headers, env=env)
-    return replace(config, tools=tuple(tools), mcp=records.ToolServers(servers=tuple(servers)))
+    return replace(config, tools=tuple(tools), mcp=records.McpConfig(servers=tuple(servers)))
 
 
 def _restore_secrets(

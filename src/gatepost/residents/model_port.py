@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from gatepost.core.json_limits import Json
-from gatepost.residents.agent_config import Tool, ToolServer
+from gatepost.residents.agent_config import ConfiguredTool, ToolServer
 
 
 class Prompt(Struct, frozen=True, omit_defaults=True):
@@ -141,7 +141,7 @@ class HttpToolCaller(Protocol):
     repeated with the same id, if the process died before it wrote down the result.
     """
 
-    async def call(self, tool: Tool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
+    async def call(self, tool: ConfiguredTool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         """Send the HTTP request of a tool."""
 
 

@@ -23,7 +23,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, MINUTE
 from gatepost.errors import Invalid
 from gatepost.gates import gate_rows as gates
-from gatepost.inbox.expiry_and_wake_actions import BATCH_SIZE
+from gatepost.inbox.expiry_actions import BATCH_SIZE
 from gatepost.jobs import job_actions as jobs
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents

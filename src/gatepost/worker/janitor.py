@@ -18,7 +18,7 @@ import structlog
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import JANITOR, Signal, Topic
-from gatepost.inbox import expiry_and_wake_actions as expiry
+from gatepost.inbox import expiry_actions as expiry, wake_actions as wakes
 from gatepost.mail import mail_actions as mail, read_receipt_actions
 from gatepost.residents.runs import deferred_call_actions as deferred_calls, resume_actions as run_resume
 from gatepost.worker import clock_repair_actions as clock_repair, retention_actions as retention
@@ -70,7 +70,7 @@ async def follow_clock(store: Store) -> None:
 
 async def resend_signals(store: Store, send: Callable[[Sequence[Signal]], None]) -> None:
     """Send a signal for every agent that should be awake and that no process works for, a page at a time."""
-    for query in (expiry.find_inboxes_to_wake, expiry.find_agents_behind, run_resume.find_abandoned):
+    for query in (wakes.find_inboxes_to_wake, wakes.find_agents_behind, run_resume.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = await store.read(query, after=after)

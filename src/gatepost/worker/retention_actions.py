@@ -10,7 +10,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, Instant
 from gatepost.gates import gate_rows as gates
 from gatepost.inbox import broadcast_actions, event_rows, item_rows
-from gatepost.inbox.expiry_and_wake_actions import BATCH_SIZE
+from gatepost.inbox.expiry_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
 from gatepost.mail import mail_rows as outgoing
 from gatepost.plans import actions as plans

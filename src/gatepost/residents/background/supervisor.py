@@ -24,7 +24,7 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import GatepostError, Invalid, Lost, NotFound, Unavailable
-from gatepost.inbox import expiry_and_wake_actions as expiry
+from gatepost.inbox import wake_actions as wakes
 from gatepost.jobs.periodic_duty_background import open_task_group
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import CODE
@@ -204,7 +204,7 @@ class Supervisor:
         try:
             after: int | None = 0
             while after is not None:
-                names, after = await self._store.read(expiry.find_agents_behind, after=after)
+                names, after = await self._store.read(wakes.find_agents_behind, after=after)
                 for name in names:
                     self.on_signal(Signal(Topic("inbox", name), "broadcast"))
         except GatepostError as error:
@@ -254,7 +254,7 @@ class Supervisor:
 
 def _list_awake_agents(tx: Reader) -> list[str]:
     all_names: list[str] = []
-    for query in (expiry.find_inboxes_to_wake, expiry.find_agents_behind, run_resume.find_abandoned):
+    for query in (wakes.find_inboxes_to_wake, wakes.find_agents_behind, run_resume.find_abandoned):
         after: int | None = 0
         while after is not None:
             names, after = query(tx, after=after)

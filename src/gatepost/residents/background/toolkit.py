@@ -31,7 +31,7 @@ from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused,
 from gatepost.jobs.retry_policy import Job
 from gatepost.operations.operation_tool import OperationTool
 from gatepost.residents import agent_actions as agents
-from gatepost.residents.agent_config import Execution, LoopRules, Resident, Tool as ConfiguredTool, ToolServer
+from gatepost.residents.agent_config import ConfiguredTool, Execution, LoopRules, Resident, ToolServer
 from gatepost.residents.agent_config_json import list_built_in_tools
 from gatepost.residents.background import tool_arguments as tool_schema
 from gatepost.residents.model_port import (

@@ -17,7 +17,7 @@ from gatepost.core.json_limits import Json
 from gatepost.core.times import SECOND, format_duration
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.session import Guest
-from gatepost.residents.agent_config import Tool, ToolRequest
+from gatepost.residents.agent_config import ConfiguredTool, ToolRequest
 from gatepost.residents.model_port import ToolResult
 from gatepost.residents.remote_tools import request_templates
 from gatepost.residents.remote_tools.ssrf import ForbiddenAddress, GuardedTransport
@@ -44,7 +44,7 @@ class HttpTools:
         self._environ = environ
         self._allow_private = allow_private
 
-    async def call(self, tool: Tool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
+    async def call(self, tool: ConfiguredTool, id: str, arguments: Mapping[str, Json]) -> ToolResult:
         template = tool.request
         if template is None:
             return _build_failure(f"the tool {tool.name!r} has no URL to call")

@@ -17,7 +17,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.inbox import expiry_and_wake_actions as expiry
+from gatepost.inbox import expiry_actions as expiry
 from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs

@@ -17,7 +17,7 @@ from gatepost.core.times import SECOND, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.directory.entity_rows import ENTITY
-from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_and_wake_actions as expiry
+from gatepost.inbox import batch_selection as batch, claim_actions as inbox, expiry_actions as expiry
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import name_agent_lease
 from gatepost.residents import agent_actions as agents, mind_compaction as rules

@@ -1,0 +1,30 @@
+"""
+Who should wake. An event wakes its recipient when it is committed, unless it is for information only (fyi) or its chain
+is too long. An fyi item wakes its recipient after a while (`limits.fyi_wait`). A signal may be lost, so workers also
+look for inboxes whose recipient should wake.
+"""
+
+from gatepost.core.ports import Reader
+from gatepost.inbox.expiry_actions import BATCH_SIZE
+
+
+def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
+    """
+    Return the names of entities that should wake and that nobody works for: their items were committed, but the signal
+    may have been lost. Read one batch of inboxes with items, from the number `after` on; return also where the next
+    batch begins, None at the end.
+    """
+    rows = tx.fetch_all(
+        "inbox/inboxes/list_pending",
+        after=after,
+        limit=BATCH_SIZE,
+        now=tx.now,
+        fyi_before=tx.now - tx.limits.fyi_wait,
+    )
+    return [row.name for row in rows if row.is_waking], rows[-1].number if len(rows) == BATCH_SIZE else None
+
+
+def find_agents_behind(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
+    """Return the names of agents that have not taken the last broadcast that wakes, and where the next batch begins."""
+    rows = tx.fetch_all("inbox/inboxes/list_behind", after=after, limit=BATCH_SIZE, now=tx.now)
+    return [row.name for row in rows], rows[-1].number if len(rows) == BATCH_SIZE else None
