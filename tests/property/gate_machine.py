@@ -13,7 +13,7 @@ from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.errors import Conflict, GatepostError, Late
+from gatepost.errors import Conflict, GatepostError, Invalid, Late
 from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision import AnswerSpec, Option, Question
@@ -29,13 +29,16 @@ ListItems = Callable[[str, EventType], Sequence[Item]]
 
 AGENTS = ("ann", "bob", "cem")
 PEOPLE = ("husam", "ines")
-ACTION = Action(name="send", args={"amount": 100})
 ANSWER_OPTIONS = (Option(id="yes", label="Yes"), Option(id="no", label="No"))
 
 agents = st.sampled_from(AGENTS)
 people = st.sampled_from(PEOPLE)
 picks = st.integers(0, 7)
 durations = st.sampled_from([None, MINUTE, HOUR])
+
+
+def build_action(iteration: int) -> Action:
+    return Action(name="send", args={"amount": 100 * iteration})
 
 
 def get_positive_option(is_about_action: bool) -> str:
@@ -61,6 +64,8 @@ class GateModel:
     is_sent_back: bool = False
     default: str | None = None
     is_about_action: bool = False
+    #: the hashes of its questions, by round; each round of an action has arguments of its own
+    hashes: list[str] = field(default_factory=list)
     outcome: str | None = None
     #: what its owner has heard of it, but for who ended it itself
     owner_outcomes: list[str] = field(default_factory=list)
@@ -147,15 +152,21 @@ class GateMachine(RuleBasedStateMachine):
                     decision=decision.id,
                     default=default,
                     is_about_action=is_about_action,
+                    hashes=[decision.context_hash],
                 )
             )
 
     def _build_question(
-        self, within: int | None, default: str | None, is_about_action: bool, recipients: tuple[str, ...] = ()
+        self,
+        within: int | None,
+        default: str | None,
+        is_about_action: bool,
+        recipients: tuple[str, ...] = (),
+        iteration: int = 1,
     ) -> Question:
         return Question(
             question="So?",
-            action=ACTION if is_about_action else None,
+            action=build_action(iteration) if is_about_action else None,
             options=() if is_about_action else ANSWER_OPTIONS,
             free_text=not is_about_action,
             respondents=recipients,
@@ -173,8 +184,14 @@ class GateMachine(RuleBasedStateMachine):
         elif not isinstance(result, GatepostError):
             self._end_model(model, "withdrawn" if withdraw else "resolved", by)
 
-    @rule(pick=picks, by=st.sampled_from([*PEOPLE, "admin"]), what=st.sampled_from(["yes", "again", "reject"]))
-    def answer(self, pick: int, by: str, what: str) -> None:
+    @rule(
+        pick=picks,
+        by=st.sampled_from([*PEOPLE, "admin"]),
+        what=st.sampled_from(["yes", "again", "reject"]),
+        read=st.sampled_from(["last", "last", "first", None]),
+    )
+    def answer(self, pick: int, by: str, what: str, read: str | None) -> None:
+        """By somebody who has read the last question, or the first one, or does not say which."""
         if (model := self._pick_model(pick, decision=True)) is None or model.decision is None:
             return
         reply = AnswerSpec(
@@ -182,6 +199,7 @@ class GateMachine(RuleBasedStateMachine):
             text=None if what == "yes" else "hm",
             again=what == "again",
             reject=what == "reject",
+            context_hash=model.hashes[0 if read == "first" else -1] if read else None,
         )
         result = self._call_or_error(decisions.answer, model.decision, reply, by=by)
         is_late = model.outcome is not None or model.is_sent_back or self._is_overdue(model)
@@ -192,9 +210,12 @@ class GateMachine(RuleBasedStateMachine):
                 or by in self.retired_names
                 or by not in {*model.needed_names, "admin"}
                 or (is_last_round and isinstance(result, Conflict))
+                or (reply.context_hash not in (None, model.hashes[-1]) and isinstance(result, Conflict))
+                or (reply.context_hash is None and model.is_about_action and isinstance(result, Invalid))
             )
         else:
             assert not is_late
+            assert reply.context_hash == model.hashes[-1] or (reply.context_hash is None and not model.is_about_action)
             if what == "again":
                 model.is_sent_back = True
                 self._tell_owner(model, "again", by)
@@ -208,7 +229,7 @@ class GateMachine(RuleBasedStateMachine):
         result = self._call_or_error(
             decisions.revise,
             model.decision,
-            self._build_question(within, None, model.is_about_action),
+            self._build_question(within, None, model.is_about_action, iteration=model.rounds + 1),
             by=model.owner,
         )
         is_valid = (
@@ -225,6 +246,7 @@ class GateMachine(RuleBasedStateMachine):
                 None,
                 result.deadline,
             )
+            model.hashes.append(result.context_hash)
 
     @rule(pick=picks)
     def withdraw(self, pick: int) -> None:
@@ -304,7 +326,7 @@ class GateMachine(RuleBasedStateMachine):
                 assert len({answer.iteration for answer in decision.answers}) == len(decision.answers)
                 runs_action = model.is_about_action and model.outcome in ("answered", "defaulted")
                 assert [answer.args for answer in decision.answers if answer.args is not None] == (
-                    [ACTION.args] if runs_action else []
+                    [build_action(model.rounds).args] if runs_action else []
                 )
                 self._check_questions_delivered(model, decision.id, list_items)
             elif gate.resolution is not None:

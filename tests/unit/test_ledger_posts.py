@@ -107,6 +107,7 @@ def test_what_is_missing_has_a_default() -> None:
     nothing = {"subject": "S", "payload": None, "context": None, "priority": None, "uid": None, "message_type": None}
     assert parse_mail_data(nothing) == build_mail(subject="S")
     assert parse_mail_data({"subject": "S", "ref_id": "7"}) == build_mail(subject="S")
+    assert parse_mail_data({"subject": "", "context": ""}) == build_mail(context="")
 
 
 def test_of_mail_that_is_too_long_the_hash_is_there() -> None:

@@ -129,8 +129,8 @@ def parse_mail_data(data: str | Mapping[str, Json]) -> PostedMailData:
 
 
 def _drop_empty(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document without empty texts: they are the same as missing fields."""
-    return {name: value for name, value in document.items() if value != ""}
+    """Return a document without empty texts: as missing fields, except for `context`, which is any JSON value."""
+    return {name: value for name, value in document.items() if value != "" or name == "context"}
 
 
 def _parse_object(text: str) -> dict[str, Any] | None:
