@@ -54,9 +54,9 @@ def __dir__() -> list[str]:
 def find_names() -> dict[str, list[str]]:
     """
     Return the public classes of each module of requests, in the order of the modules. A plain `Struct` is a record that
-    lies beside its request, not a model of the answer.
+    lies beside its request, not a model of the answer. The page of a list has no class of its own.
     """
-    names: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {"operations.operation": ["Page"]}
     for path in sorted(SOURCE.rglob("*api.py")):
         if path != FACADE and path.stem.rpartition("_")[2] == "api":
             tree = ast.parse(path.read_text())
@@ -70,7 +70,7 @@ def find_names() -> dict[str, list[str]]:
             module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
             if classes:
                 names[module] = sorted(classes)
-    return names
+    return dict(sorted(names.items()))
 
 
 def build_facade() -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gatepost.ledger.topic_api import *
     from gatepost.mail.mail_api import *
     from gatepost.mail.work_api import *
+    from gatepost.operations.operation import *
     from gatepost.plans.api import *
     from gatepost.reports.fire_list_api import *
     from gatepost.reports.history_api import *
@@ -44,36 +45,35 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "channels.chat_api": "ChatView SendChat",
     "channels.conversation_api": (
-        "ApprovePairing ChannelSessionPage ChannelSessionView ChannelStatusPage ChannelStatusView EndPairing "
-        "ListChannelSessions ListChannels ListPairings PairingPage PairingView RefusePairing"
+        "ApprovePairing ChannelSessionView ChannelStatusView EndPairing ListChannelSessions ListChannels ListPairings "
+        "PairingView RefusePairing"
     ),
     "channels.routing.api": (
         "ChangeRoute CreateRoute DeleteRoute DiscardDeadLetter ListDeadLetters ListRoutes ReplayDeadLetter "
-        "ReplayedMessageView RoutePage RouteView ShowRoute UnroutedMessagePage UnroutedMessageView UnroutedOutcome "
-        "UnroutedReason"
+        "ReplayedMessageView RouteView ShowRoute UnroutedMessageView UnroutedOutcome UnroutedReason"
     ),
     "channels.shared_inbox.api": (
-        "EntryKind ListSharedEntries QuestionStatus SharedEntryPage SharedEntryView ShowSharedEntry WatchSharedInbox"
+        "EntryKind ListSharedEntries QuestionStatus SharedEntryView ShowSharedEntry WatchSharedInbox"
     ),
     "channels.telegram.api": "ReceiveTelegramUpdate TelegramUpdateView",
     "channels.triggers.api": (
         "AddTrigger ChangeTrigger DeleteTrigger HeartbeatSpec HeartbeatView ListTriggers PreviewTrigger "
         "PreviewedEventView ReceiveWebhook ReceivedEventView ScheduleSpec ScheduleView ShowTrigger TriggerFields "
-        "TriggerPage TriggerPreviewView TriggerView WebhookView"
+        "TriggerPreviewView TriggerView WebhookView"
     ),
-    "directory.entity_api": "ChangeEntity EntityPage EntityView ListEntities RegisterEntity RetireEntity ShowEntity",
-    "directory.key_api": "CreateKey KeyPage KeyView ListKeys NewKeyView RevokeKey",
+    "directory.entity_api": "ChangeEntity EntityView ListEntities RegisterEntity RetireEntity ShowEntity",
+    "directory.key_api": "CreateKey KeyView ListKeys NewKeyView RevokeKey",
     "directory.sign_in_api": "CallerView CreateSignInLink ShowCaller SignIn SignInLinkView SignOut",
     "gates.decision_api": (
-        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionPage DecisionView ListDecisions "
-        "OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
+        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionView ListDecisions OptionSpec "
+        "OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
     ),
-    "gates.gate_api": "AddGate AddWaiter GatePage GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
+    "gates.gate_api": "AddGate AddWaiter GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
     "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",
     "inbox.account_api": "AccountPage AccountTotalView AccountView CheckStore ListAccounts StoreCheckView",
     "inbox.event_api": (
-        "DiscardEvent EventDetailView EventRouteView EventView ItemPage ItemView ItemsView MarkDone ReceiptView "
-        "RecipientView RefSpec RefView ReplayEvent ShowEvent"
+        "DiscardEvent EventDetailView EventRouteView EventView ItemView ItemsView MarkDone ReceiptView RecipientView "
+        "RefSpec RefView ReplayEvent ShowEvent"
     ),
     "inbox.item_api": (
         "AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems MarkSeen "
@@ -84,37 +84,33 @@ _NAMES: Final = {
         "TriggeredView"
     ),
     "ledger.connections.api": (
-        "AcceptConnection CloseConnection ConnectionPage ConnectionState ConnectionView ListConnections "
-        "RefuseConnection RequestConnection"
+        "AcceptConnection CloseConnection ConnectionState ConnectionView ListConnections RefuseConnection "
+        "RequestConnection"
     ),
     "ledger.topic_api": (
         "ChunkView FaultView LedgerProfileView LedgerSyncStateView LedgerSyncView ListTopicMessages ListTopics "
-        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessagePage TopicMessageView TopicPage "
-        "TopicVerificationView TopicView VerifyTopic"
+        "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessageView TopicVerificationView "
+        "TopicView VerifyTopic"
     ),
-    "mail.mail_api": (
-        "ListMail MailBox MailPage MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail"
-    ),
+    "mail.mail_api": "ListMail MailBox MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail",
     "mail.work_api": (
-        "AddWorkItem ListNotes ListWorkEvents ListWorkItems NotePage NoteView PostNote PostWorkEvent ShowWorkItem "
-        "WorkEventPage WorkEventView WorkItemPage WorkItemView"
+        "AddWorkItem ListNotes ListWorkEvents ListWorkItems NoteView PostNote PostWorkEvent ShowWorkItem WorkEventView "
+        "WorkItemView"
     ),
-    "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanPage PlanView ShowPlan",
-    "reports.fire_list_api": (
-        "FireKind FirePage FireView ListFires ListPlanFires ListTriggerFires PastFirePage PastFireView"
-    ),
+    "operations.operation": "Page",
+    "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanView ShowPlan",
+    "reports.fire_list_api": "FireKind FireView ListFires ListPlanFires ListTriggerFires PastFireView",
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (
-        "AgentPage AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalPage GoalView ListAgents "
-        "ListGoals ListMemories LoopRulesView McpView MemoryPage MemoryView MindRulesView MindView ModelView "
-        "PauseAgent PhaseView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
-        "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
+        "AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalView ListAgents ListGoals ListMemories "
+        "LoopRulesView McpView MemoryView MindRulesView MindView ModelView PauseAgent PhaseView RegisterAgent "
+        "ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession ToolRequestView ToolServerView ToolView "
+        "WakeAgent WatchAgent WokenView"
     ),
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "
-        "ReplyView ResultView RunPage RunUsageView RunView RunWithCallsView ShowRun StepPage StepView TurnView "
-        "WatchRun"
+        "ReplyView ResultView RunUsageView RunView RunWithCallsView ShowRun StepView TurnView WatchRun"
     ),
     "residents.stream_api": (
         "AgentActivityView MessageDeltaView MessageDoneView MessageFailedView MessageStartView ReplyDeltaView "
@@ -125,9 +121,9 @@ _NAMES: Final = {
         "BudgetPage BudgetStatusView ListBudgets ListExpensiveRuns ShowUsage UsageDimension UsagePage UsageView"
     ),
     "spaces.api": (
-        "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberPage MemberView "
-        "MessagePage MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace SpacePage "
-        "SpaceView WatchSpace"
+        "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberView MessagePage "
+        "MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace SpacePage SpaceView "
+        "WatchSpace"
     ),
 }
 _MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -32,12 +32,8 @@ class ChannelStatusView(RecordView[ChannelStatus]):
     requests: Annotated[int, describe("how many users wait to be let in")]
 
 
-class ChannelStatusPage(Page[ChannelStatusView]):
-    pass
-
-
 @read("GET /api/channels", access=Administrator())
-class ListChannels(Request[ChannelStatusPage]):
+class ListChannels(Request[Page[ChannelStatusView]]):
     """List the channels on which people write: those that are built in, and the bots."""
 
     after: After = 0
@@ -59,12 +55,8 @@ class ChannelSessionView(RecordView[ChannelSession]):
     last_at: Time
 
 
-class ChannelSessionPage(Page[ChannelSessionView]):
-    pass
-
-
 @read("GET /api/channels/sessions", access=Anybody(own=("person",)))
-class ListChannelSessions(Request[ChannelSessionPage]):
+class ListChannelSessions(Request[Page[ChannelSessionView]]):
     """List conversations, in the order in which they began: those of the caller, for the administrator all."""
 
     channel: Annotated[str, Meta(max_length=256, description="only this channel, or this bot")] | None = None
@@ -89,12 +81,8 @@ class PairingView(RecordView[Pairing]):
     answered_at: Time | None
 
 
-class PairingPage(Page[PairingView]):
-    pass
-
-
 @read("GET /api/channels/pairings", access=Administrator())
-class ListPairings(Request[PairingPage]):
+class ListPairings(Request[Page[PairingView]]):
     """List the users who asked to be let in, in the order in which they asked."""
 
     state: Annotated[PairingState | None, describe("only those in this state")] = None

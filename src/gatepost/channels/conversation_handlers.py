@@ -3,16 +3,17 @@
 from gatepost.channels import conversation_actions as conversations, conversation_api as api, pairing_actions as pairing
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.ListChannels.handler
-def list_channels(tx: Reader, request: api.ListChannels, caller: Caller) -> api.ChannelStatusPage:
+def list_channels(tx: Reader, request: api.ListChannels, caller: Caller) -> Page[api.ChannelStatusView]:
     return read_page(tx, request, conversations.list_statuses, after=request.after)
 
 
 @api.ListChannelSessions.handler
-def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: Caller) -> api.ChannelSessionPage:
+def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: Caller) -> Page[api.ChannelSessionView]:
     return read_page(
         tx,
         request,
@@ -24,7 +25,7 @@ def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: 
 
 
 @api.ListPairings.handler
-def list_pairings(tx: Reader, request: api.ListPairings, caller: Caller) -> api.PairingPage:
+def list_pairings(tx: Reader, request: api.ListPairings, caller: Caller) -> Page[api.PairingView]:
     return read_page(tx, request, pairing.page, state=request.state, after=request.after)
 
 

@@ -34,10 +34,6 @@ class EntityView(RecordView[Entity]):
     retired_at: Time | None
 
 
-class EntityPage(Page[EntityView]):
-    pass
-
-
 @write(
     "POST /api/entities",
     access=Administrator(),
@@ -61,7 +57,7 @@ class RegisterEntity(Request[EntityView]):
 
 
 @read("GET /api/entities", access=Anybody())
-class ListEntities(Request[EntityPage]):
+class ListEntities(Request[Page[EntityView]]):
     """List entities, in order of registration."""
 
     kind: Annotated[EntityKind | None, describe("only entities of this kind")] = None

@@ -10,6 +10,7 @@ from gatepost.directory import entity_actions as directory, entity_api as api
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def register_entity(tx: Transaction, request: api.RegisterEntity, caller: Caller
 
 
 @api.ListEntities.handler
-def list_entities(tx: Reader, request: api.ListEntities, caller: Caller) -> api.EntityPage:
+def list_entities(tx: Reader, request: api.ListEntities, caller: Caller) -> Page[api.EntityView]:
     return read_page(tx, request, directory.page, **asdict(request))
 
 

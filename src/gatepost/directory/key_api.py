@@ -30,10 +30,6 @@ class KeyView(RecordView[Key]):
     ] = UNSET
 
 
-class KeyPage(Page[KeyView]):
-    pass
-
-
 class NewKeyView(KeyView, kw_only=True):
     """A key with its secret."""
 
@@ -63,7 +59,7 @@ class CreateKey(Request[NewKeyView]):
 
 
 @read("GET /api/keys", access=Administrator())
-class ListKeys(Request[KeyPage]):
+class ListKeys(Request[Page[KeyView]]):
     """List keys by their prefixes, also revoked ones, in the order in which they were created."""
 
     after: After = 0

@@ -20,6 +20,7 @@ from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.directory.key import Key, KeyKind, get_secret_prefix
 from gatepost.errors import Invalid
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
@@ -44,7 +45,7 @@ def create_key(tx: Transaction, request: api.CreateKey, caller: Caller) -> api.N
 
 
 @api.ListKeys.handler
-def list_keys(tx: Reader, request: api.ListKeys, caller: Caller) -> api.KeyPage:
+def list_keys(tx: Reader, request: api.ListKeys, caller: Caller) -> Page[api.KeyView]:
     return read_page(tx, request, keys.page, **asdict(request))
 
 

@@ -77,10 +77,6 @@ class DecisionView(RecordView[Decision], kw_only=True):
     ]
 
 
-class DecisionPage(Page[DecisionView]):
-    pass
-
-
 #: what a model gets of a decision
 _ANSWER: Final = (
     "id",
@@ -201,7 +197,7 @@ class AskDecision(QuestionRequest):
         doors=FOR_MCP,
     ),
 )
-class ListDecisions(Request[DecisionPage]):
+class ListDecisions(Request[Page[DecisionView]]):
     """List the decisions that the caller asked or was asked, in that order; for the administrator all."""
 
     asker: Annotated[str | None, describe("only decisions that this entity asked")] = None

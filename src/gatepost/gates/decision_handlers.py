@@ -11,11 +11,12 @@ from gatepost.gates.gate_handlers import name_stranger, parse_deadline
 from gatepost.gates.proposed_action import Action
 from gatepost.inbox.event import Priority, Ref
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.ListDecisions.handler
-def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> api.DecisionPage:
+def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> Page[api.DecisionView]:
     since = parse_field("since", request.since, parse_instant)
     return read_page(
         tx,

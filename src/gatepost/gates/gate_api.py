@@ -59,10 +59,6 @@ class GateView(RecordView[Gate]):
     overdue: Annotated[bool, describe("whether its deadline has passed and its end is not recorded yet")]
 
 
-class GatePage(Page[GateView]):
-    pass
-
-
 #: what a model gets of a gate
 _ANSWER: Final = ("id", "name", "kind", "owner", "awaits", "instruction", "deadline", "resolution", "status", "holds")
 
@@ -147,7 +143,7 @@ class AddGate(Request[GateView]):
         doors=FOR_MCP,
     ),
 )
-class ListGates(Request[GatePage]):
+class ListGates(Request[Page[GateView]]):
     """List the gates that concern the caller, in the order in which they were made; for the administrator all."""
 
     owner: Annotated[str | None, describe("only gates that hold this agent")] = None

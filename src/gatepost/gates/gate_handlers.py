@@ -16,6 +16,7 @@ from gatepost.gates.decision import Decision
 from gatepost.gates.decision_api import QuestionRequest
 from gatepost.gates.gate import Gate, GateKind, GateSpec
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
@@ -36,7 +37,7 @@ def add_gate(tx: Transaction, request: api.AddGate, caller: Caller) -> api.GateV
 
 
 @api.ListGates.handler
-def list_gates(tx: Reader, request: api.ListGates, caller: Caller) -> api.GatePage:
+def list_gates(tx: Reader, request: api.ListGates, caller: Caller) -> Page[api.GateView]:
     return read_page(
         tx,
         request,

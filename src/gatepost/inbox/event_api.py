@@ -26,7 +26,7 @@ from gatepost.inbox.event import (
 )
 from gatepost.operations.access import ActAs, Anybody
 from gatepost.operations.fields import Count, Json, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, RequestPart, View, read, write
+from gatepost.operations.operation import Request, RequestPart, View, read, write
 
 #: the group of these operations in OpenAPI
 TAG = "events"
@@ -145,10 +145,6 @@ class ItemView(EventView):
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
-
-
-class ItemPage(Page[ItemView]):
-    pass
 
 
 #: what a model gets of an event, and of an item

@@ -8,7 +8,7 @@ from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.claim import Batch, Claim
 from gatepost.inbox.event import MAX_REF_LENGTH, EventType, ItemState
-from gatepost.inbox.event_api import EVENT_ANSWER, ITEM_ANSWER, ItemPage, ItemView
+from gatepost.inbox.event_api import EVENT_ANSWER, ITEM_ANSWER, ItemView
 from gatepost.operations.access import Administrator, Anybody, Owner
 from gatepost.operations.fields import (
     CLAIM_ID,
@@ -23,7 +23,7 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.operations.tool import FOR_MCP, Tool
 
 #: the group of these operations in OpenAPI
@@ -68,7 +68,7 @@ class SeenView(View):
     seen: Count
 
 
-class ItemsRequest(Request[ItemPage], kw_only=True):
+class ItemsRequest(Request[Page[ItemView]], kw_only=True):
     """A request for those items of one inbox, or of all, that a filter lets through."""
 
     state: Annotated[ItemState | None, describe("only items in this state")] = None
@@ -131,7 +131,7 @@ class ShowAccount(Request[AccountView]):
 
 
 @read("GET /api/inbox/{name}/peek", access=Owner("name"), errors=(NotFound,))
-class PeekInbox(Request[ItemPage]):
+class PeekInbox(Request[Page[ItemView]]):
     """List the pending items, most urgent first; nothing changes."""
 
     name: str

@@ -16,11 +16,12 @@ from gatepost.inbox.event import Priority
 from gatepost.inbox.item_rows import ItemFilter
 from gatepost.inbox.push import event_limits
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_number, parse_cursor_pair, read_page
 
 
 @api.ListItems.handler
-def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.ItemPage:
+def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> Page[event_api.ItemView]:
     arrival, _, recipient = (request.after or "0").partition("-")
     return read_page(
         tx,
@@ -35,7 +36,7 @@ def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> event_api.
 
 
 @api.ListInbox.handler
-def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> event_api.ItemPage:
+def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> Page[event_api.ItemView]:
     return read_page(
         tx,
         request,
@@ -55,7 +56,7 @@ def show_account(tx: Reader, request: api.ShowAccount, caller: Caller) -> Accoun
 
 
 @api.PeekInbox.handler
-def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> event_api.ItemPage:
+def peek_inbox(tx: Reader, request: api.PeekInbox, caller: Caller) -> Page[event_api.ItemView]:
     return read_page(
         tx,
         request,

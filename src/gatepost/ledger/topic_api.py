@@ -51,10 +51,6 @@ class TopicView(RecordView[LedgerTopic]):
     created_at: Time
 
 
-class TopicPage(Page[TopicView]):
-    pass
-
-
 class ChunkView(RecordView[Chunk]):
     transaction_id: Annotated[str, Source("transaction")]
     number: int
@@ -74,10 +70,6 @@ class TopicMessageView(RecordView[TopicMessage]):
     refused: Annotated[str | None, describe("why it does not count, as a message of a stranger")]
 
 
-class TopicMessagePage(Page[TopicMessageView]):
-    pass
-
-
 class FaultView(RecordView[Fault]):
     topic_id: Annotated[str, Source("topic")]
     sequence_number: Annotated[int, Source("sequence")]
@@ -94,7 +86,7 @@ class TopicVerificationView(RecordView[TopicVerification]):
 
 
 @read("GET /api/ledger/topics", access=Anybody(), errors=(NotFound,))
-class ListTopics(Request[TopicPage]):
+class ListTopics(Request[Page[TopicView]]):
     """List the topics of the caller and those of everybody, the oldest first; for the administrator all."""
 
     kind: Annotated[TopicKind | None, describe("only topics of this kind")] = None
@@ -110,7 +102,7 @@ class ShowTopic(Request[TopicView]):
 
 
 @read("GET /api/ledger/topics/{id}/messages", access=Anybody(), errors=(NotFound,))
-class ListTopicMessages(Request[TopicMessagePage]):
+class ListTopicMessages(Request[Page[TopicMessageView]]):
     """List the messages of a topic, the oldest first."""
 
     id: TopicId

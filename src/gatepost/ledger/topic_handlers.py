@@ -6,11 +6,12 @@ from gatepost.errors import Invalid
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_api as api
 from gatepost.ledger.topic import LedgerId
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.ListTopics.handler
-def list_topics(tx: Reader, request: api.ListTopics, caller: Caller) -> api.TopicPage:
+def list_topics(tx: Reader, request: api.ListTopics, caller: Caller) -> Page[api.TopicView]:
     return read_page(tx, request, ledger.page_topics, kind=request.kind, viewer=caller.entity, after=request.after)
 
 
@@ -20,7 +21,7 @@ def show_topic(tx: Reader, request: api.ShowTopic, caller: Caller) -> api.TopicV
 
 
 @api.ListTopicMessages.handler
-def list_topic_messages(tx: Reader, request: api.ListTopicMessages, caller: Caller) -> api.TopicMessagePage:
+def list_topic_messages(tx: Reader, request: api.ListTopicMessages, caller: Caller) -> Page[api.TopicMessageView]:
     return read_page(
         tx,
         request,

@@ -73,10 +73,6 @@ class MailView(RecordView[Mail]):
     states: Annotated[dict[str, Count], describe("number of recipients in each state; only its sender sees them")]
 
 
-class MailPage(Page[MailView]):
-    pass
-
-
 @write(
     "POST /api/mail",
     access=ActAs("sender", default="admin"),
@@ -151,7 +147,7 @@ class SendMail(Request[MailView]):
 
 
 @read("GET /api/mail", access=ActAs("sender", default="admin"), errors=(NotFound,))
-class ListMail(Request[MailPage]):
+class ListMail(Request[Page[MailView]]):
     """List mail, the newest first: what the caller has sent, or a thread that it takes part in."""
 
     box: Annotated[MailBox, describe("sent: what the sender sent; thread: also what it received")] = MailBox.SENT

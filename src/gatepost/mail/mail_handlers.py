@@ -11,6 +11,7 @@ from gatepost.inbox.event import Priority, Ref
 from gatepost.mail import mail_actions as mail, mail_api as api
 from gatepost.mail.sent_mail import DEFAULT_ACK_WITHIN, AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
@@ -35,7 +36,7 @@ def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.Mai
 
 
 @api.ListMail.handler
-def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> api.MailPage:
+def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> Page[api.MailView]:
     assert request.sender is not None
     filters: dict[str, Any] = {
         "thread": request.thread,

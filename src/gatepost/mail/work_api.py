@@ -35,10 +35,6 @@ class WorkItemView(RecordView[WorkItem]):
     updated_at: Time
 
 
-class WorkItemPage(Page[WorkItemView]):
-    pass
-
-
 class NoteView(RecordView[Note], kw_only=True):
     id: str
     item: Annotated[RefView, Source("ref")]
@@ -64,10 +60,6 @@ _REFERENCE: Final = {"ref": ("type", "id")}
 _REFERENCE_NOTE: Final = "the work item as TYPE:ID, such as task:0.0.123; a type is task, phase, stage or project"
 
 
-class NotePage(Page[NoteView]):
-    pass
-
-
 class WorkEventView(RecordView[WorkEvent], kw_only=True):
     id: str
     item: Annotated[RefView, Source("ref")]
@@ -80,10 +72,6 @@ class WorkEventView(RecordView[WorkEvent], kw_only=True):
     recipients: Annotated[
         tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
     ]
-
-
-class WorkEventPage(Page[WorkEventView]):
-    pass
 
 
 @write(
@@ -105,7 +93,7 @@ class AddWorkItem(Request[WorkItemView]):
 
 
 @read("GET /api/work", access=Anybody(), errors=(NotFound,))
-class ListWorkItems(Request[WorkItemPage]):
+class ListWorkItems(Request[Page[WorkItemView]]):
     """List work items, in the order in which they were added."""
 
     type: Annotated[WorkType | None, describe("only work items of this type")] = None
@@ -158,7 +146,7 @@ class PostWorkEvent(Request[WorkEventView]):
 
 
 @read("GET /api/work/{type}/{id}/events", access=Anybody(), errors=(NotFound,))
-class ListWorkEvents(Request[WorkEventPage]):
+class ListWorkEvents(Request[Page[WorkEventView]]):
     """List the events of a work item, the oldest first."""
 
     type: ItemType
@@ -221,7 +209,7 @@ class PostNote(Request[NoteView]):
         ),
     ),
 )
-class ListNotes(Request[NotePage]):
+class ListNotes(Request[Page[NoteView]]):
     """List the notes on a work item, the oldest first."""
 
     type: ItemType

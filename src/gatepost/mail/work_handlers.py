@@ -6,6 +6,7 @@ from gatepost.inbox.event import Priority, Ref
 from gatepost.mail import work_actions as work, work_api as api
 from gatepost.mail.work_item import WorkItemSpec
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
@@ -23,7 +24,7 @@ def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> 
 
 
 @api.ListWorkItems.handler
-def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> api.WorkItemPage:
+def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> Page[api.WorkItemView]:
     return read_page(
         tx,
         request,
@@ -48,7 +49,7 @@ def post_work_event(tx: Transaction, request: api.PostWorkEvent, caller: Caller)
 
 
 @api.ListWorkEvents.handler
-def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) -> api.WorkEventPage:
+def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) -> Page[api.WorkEventView]:
     return read_page(tx, request, work.page_events, _get_ref(request), after=request.after)
 
 
@@ -67,7 +68,7 @@ def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.Not
 
 
 @api.ListNotes.handler
-def list_notes(tx: Reader, request: api.ListNotes, caller: Caller) -> api.NotePage:
+def list_notes(tx: Reader, request: api.ListNotes, caller: Caller) -> Page[api.NoteView]:
     return read_page(tx, request, work.page_notes, _get_ref(request), after=request.after)
 
 

@@ -25,7 +25,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
+from types import new_class
 from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, dataclass_transform, get_args
 
 import msgspec
@@ -77,10 +78,16 @@ class View(_Model):
 
 
 class Page(View, Generic[V_co]):
-    """A page of a list."""
+    """A page of a list. `Page[GateView]` is a model of its own, which is called GatePage outside."""
 
     items: list[V_co]
     next: str | None
+
+    @classmethod
+    @cache
+    def __class_getitem__(cls, view: Any) -> Any:
+        generic = super().__class_getitem__(view)  # type: ignore[misc]
+        return new_class(f"{view.__name__.removesuffix('View')}Page", (generic,)) if cls is Page else generic
 
 
 class StreamedView(View):

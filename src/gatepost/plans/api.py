@@ -33,10 +33,6 @@ class PlanView(RecordView[Plan]):
     is_recurring: Annotated[bool, Source(lambda plan: plan.cron is not None)]
 
 
-class PlanPage(Page[PlanView]):
-    pass
-
-
 #: what a model gets of a plan
 _ANSWER: Final = ("id", "name", "instruction", "cron", "on_gate", "next_run_at", "status", "active")
 
@@ -101,7 +97,7 @@ class CreatePlan(PlanFields):
         ),
     ),
 )
-class ListPlans(Request[PlanPage]):
+class ListPlans(Request[Page[PlanView]]):
     """List the plans of the caller; for the administrator all, or those of an owner."""
 
     owner: Annotated[str | None, describe("only plans of this owner")] = None

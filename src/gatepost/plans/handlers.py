@@ -4,6 +4,7 @@ from msgspec.structs import asdict
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 from gatepost.plans import actions as plans, api
 from gatepost.plans.plan import PlanSpec, parse_schedule
@@ -15,7 +16,7 @@ def create_plan(tx: Transaction, request: api.CreatePlan, caller: Caller) -> api
 
 
 @api.ListPlans.handler
-def list_plans(tx: Reader, request: api.ListPlans, caller: Caller) -> api.PlanPage:
+def list_plans(tx: Reader, request: api.ListPlans, caller: Caller) -> Page[api.PlanView]:
     return read_page(tx, request, plans.page, **asdict(request))
 
 

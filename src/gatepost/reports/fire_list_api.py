@@ -94,10 +94,6 @@ class FireView(RecordView[Fire]):
     heartbeat: Annotated[bool, describe("whether it fires only if there is something to do"), Source("is_heartbeat")]
 
 
-class FirePage(Page[FireView]):
-    pass
-
-
 class PastFireView(RecordView[PastFire]):
     due_at: Annotated[Time | None, describe("the slot")]
     fired_at: Time
@@ -107,12 +103,8 @@ class PastFireView(RecordView[PastFire]):
     ended_at: Time | None
 
 
-class PastFirePage(Page[PastFireView]):
-    pass
-
-
 @read("GET /api/fires", access=ActAs("owner"), errors=(NotFound,))
-class ListFires(Request[FirePage]):
+class ListFires(Request[Page[FireView]]):
     """List when the plans and the cron triggers of the caller fire next; for the administrator all, or an owner's."""
 
     owner: Annotated[str | None, describe("only plans and triggers of this owner")] = None
@@ -122,7 +114,7 @@ class ListFires(Request[FirePage]):
 
 
 @read("GET /api/plans/{id}/fires", access=Anybody(), errors=(NotFound,))
-class ListPlanFires(Request[PastFirePage]):
+class ListPlanFires(Request[Page[PastFireView]]):
     """List when a plan of the caller has fired, the newest first; the administrator sees all."""
 
     id: str
@@ -131,7 +123,7 @@ class ListPlanFires(Request[PastFirePage]):
 
 
 @read("GET /api/triggers/{name}/fires", access=Anybody(), errors=(NotFound,))
-class ListTriggerFires(Request[PastFirePage]):
+class ListTriggerFires(Request[Page[PastFireView]]):
     """List when a cron trigger has fired, the newest first, to its owners and the administrator."""
 
     name: str

@@ -24,6 +24,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.inbox.item_rows import find_state
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_number, parse_cursor_pair, read_page
 from gatepost.plans import actions as plans
 from gatepost.plans.cron import Cron
@@ -35,7 +36,7 @@ NEWEST: Final = (2**62, 0)
 
 
 @api.ListFires.handler
-def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> api.FirePage:
+def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> Page[api.FireView]:
     length = parse_field("within", request.within, parse_duration)
     return read_page(
         tx,
@@ -49,7 +50,7 @@ def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> api.FirePa
 
 
 @api.ListPlanFires.handler
-def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> api.PastFirePage:
+def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> Page[api.PastFireView]:
     return read_page(
         tx,
         request,
@@ -62,7 +63,7 @@ def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> a
 
 
 @api.ListTriggerFires.handler
-def list_trigger_fires(tx: Reader, request: api.ListTriggerFires, caller: Caller) -> api.PastFirePage:
+def list_trigger_fires(tx: Reader, request: api.ListTriggerFires, caller: Caller) -> Page[api.PastFireView]:
     return read_page(
         tx,
         request,

@@ -170,10 +170,6 @@ class AgentView(EntityView):
     config: ConfigView | None
 
 
-class AgentPage(Page[AgentView]):
-    pass
-
-
 class WokenView(View):
     name: str
     woken: bool
@@ -232,7 +228,7 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
         doors=FOR_MCP,
     ),
 )
-class ListAgents(Request[AgentPage]):
+class ListAgents(Request[Page[AgentView]]):
     """List agents, in order of registration, without their configurations."""
 
     team: Annotated[str | None, describe("only members of this team")] = None
@@ -310,12 +306,8 @@ class GoalView(RecordView[Goal]):
     priority: int
 
 
-class GoalPage(Page[GoalView]):
-    pass
-
-
 @read("GET /api/agents/{name}/goals", access=SelfOrOwner("name"), errors=(NotFound,))
-class ListGoals(Request[GoalPage]):
+class ListGoals(Request[Page[GoalView]]):
     """List the goals of an agent, the most important first."""
 
     name: str
@@ -328,12 +320,8 @@ class MemoryView(RecordView[Memory]):
     updated_at: Time
 
 
-class MemoryPage(Page[MemoryView]):
-    pass
-
-
 @read("GET /api/agents/{name}/memories", access=SelfOrOwner("name"), errors=(NotFound,))
-class ListMemories(Request[MemoryPage]):
+class ListMemories(Request[Page[MemoryView]]):
     """List the memories of an agent, the newest first."""
 
     name: str

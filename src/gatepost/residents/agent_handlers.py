@@ -12,6 +12,7 @@ from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_handlers import build_changes, build_spec
 from gatepost.guests import session_actions as sessions
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_number, read_page
 from gatepost.residents import (
     agent_actions as agents,
@@ -35,7 +36,7 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
 
 
 @api.ListAgents.handler
-def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> api.AgentPage:
+def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api.AgentView]:
     return read_page(
         tx,
         request,
@@ -92,13 +93,13 @@ def show_mind(tx: Reader, request: api.ShowMind, caller: Caller) -> api.MindView
 
 
 @api.ListGoals.handler
-def list_goals(tx: Reader, request: api.ListGoals, caller: Caller) -> api.GoalPage:
+def list_goals(tx: Reader, request: api.ListGoals, caller: Caller) -> Page[api.GoalView]:
     rows = memories.page_goals(tx, find_agent(tx, request.name).name, status=request.status)
-    return api.GoalPage(items=[api.GoalView.of(goal) for goal in rows], next=None)
+    return Page[api.GoalView](items=[api.GoalView.of(goal) for goal in rows], next=None)
 
 
 @api.ListMemories.handler
-def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> api.MemoryPage:
+def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> Page[api.MemoryView]:
     after = None
     if request.after is not None:
         updated_at, dash, key = request.after.partition("-")

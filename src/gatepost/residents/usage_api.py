@@ -17,7 +17,7 @@ from gatepost.operations.fields import After, Count, Cursor, Limit, RecordView, 
 from gatepost.operations.operation import Page, Request, read
 from gatepost.residents.agent_config import Budget, Spending
 from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
-from gatepost.residents.runs.api import Cause, RunPage
+from gatepost.residents.runs.api import Cause, RunView
 from gatepost.residents.runs.run import RunStatus
 
 #: the group of these operations in OpenAPI
@@ -171,7 +171,7 @@ class ShowUsage(Request[UsagePage]):
 
 
 @read("GET /api/usage/runs", access=SelfOrOwner("agent"), errors=(NotFound,))
-class ListExpensiveRuns(Request[RunPage]):
+class ListExpensiveRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all."""
 
     agent: Agent = None

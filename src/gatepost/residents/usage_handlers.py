@@ -4,9 +4,10 @@ from gatepost.core.ports import Reader
 from gatepost.core.text import parse_field
 from gatepost.core.times import WEEK, Instant, parse_instant
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_pair, read_page
 from gatepost.residents import budget_actions as budgets, usage_actions as usage, usage_api as api
-from gatepost.residents.runs.api import RunPage
+from gatepost.residents.runs.api import RunView
 
 
 @api.ShowUsage.handler
@@ -31,7 +32,7 @@ def show_usage(tx: Reader, request: api.ShowUsage, caller: Caller) -> api.UsageP
 
 
 @api.ListExpensiveRuns.handler
-def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Caller) -> RunPage:
+def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Caller) -> Page[RunView]:
     since, until = _parse_times(tx, request)
     return read_page(
         tx,

@@ -43,10 +43,6 @@ class MemberView(RecordView[Member]):
     read_seq: Count
 
 
-class MemberPage(Page[MemberView]):
-    pass
-
-
 class NewSpaceView(SpaceView):
     """A space with its members."""
 
@@ -127,7 +123,7 @@ class ArchiveSpace(Request[SpaceView]):
 
 
 @read("GET /api/spaces/{id}/members", access=Anybody(), errors=(NotFound,))
-class ListMembers(Request[MemberPage]):
+class ListMembers(Request[Page[MemberView]]):
     """List the members, in the order in which they joined, and how far each has read."""
 
     id: str

@@ -9,6 +9,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Invalid, Refused
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 from gatepost.spaces import actions as spaces, api
 from gatepost.spaces.space import SpaceActivity
@@ -51,9 +52,9 @@ def archive_space(tx: Transaction, request: api.ArchiveSpace, caller: Caller) ->
 
 
 @api.ListMembers.handler
-def list_members(tx: Reader, request: api.ListMembers, caller: Caller) -> api.MemberPage:
+def list_members(tx: Reader, request: api.ListMembers, caller: Caller) -> Page[api.MemberView]:
     members = spaces.list_members(tx, request.id, viewer=caller.entity)
-    return api.MemberPage(items=[api.MemberView.of(member) for member in members], next=None)
+    return Page[api.MemberView](items=[api.MemberView.of(member) for member in members], next=None)
 
 
 @api.AddMember.handler

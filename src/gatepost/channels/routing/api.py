@@ -62,10 +62,6 @@ class RouteView(RecordView[RouteRule]):
     updated_at: Time
 
 
-class RoutePage(Page[RouteView]):
-    pass
-
-
 @write(
     "POST /api/routes",
     access=Anybody(),
@@ -109,7 +105,7 @@ class CreateRoute(Request[RouteView]):
         **_FOR_ROUTERS,
     ),
 )
-class ListRoutes(Request[RoutePage]):
+class ListRoutes(Request[Page[RouteView]]):
     """List the rules, in the order in which they were made."""
 
     after: After = 0
@@ -247,10 +243,6 @@ class UnroutedMessageView(RecordView[UnroutedMessage]):
     discarded_by: str | None
 
 
-class UnroutedMessagePage(Page[UnroutedMessageView]):
-    pass
-
-
 @read(
     "GET /api/routes/dead-letters",
     access=Anybody(),
@@ -262,7 +254,7 @@ class UnroutedMessagePage(Page[UnroutedMessageView]):
         **_FOR_ROUTERS,
     ),
 )
-class ListDeadLetters(Request[UnroutedMessagePage]):
+class ListDeadLetters(Request[Page[UnroutedMessageView]]):
     """List unrouted messages, which nobody got, the oldest first."""
 
     replayed: Annotated[bool, describe("include those that were replayed or discarded")] = False

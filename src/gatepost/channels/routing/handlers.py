@@ -10,6 +10,7 @@ from gatepost.channels.routing import api, rule_actions as routing_rules, unrout
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
@@ -19,7 +20,7 @@ def create_route(tx: Transaction, request: api.CreateRoute, caller: Caller) -> a
 
 
 @api.ListRoutes.handler
-def list_routes(tx: Reader, request: api.ListRoutes, caller: Caller) -> api.RoutePage:
+def list_routes(tx: Reader, request: api.ListRoutes, caller: Caller) -> Page[api.RouteView]:
     return read_page(tx, request, routing_rules.page_rules, by=caller.entity, **asdict(request))
 
 
@@ -42,7 +43,7 @@ def delete_route(tx: Transaction, request: api.DeleteRoute, caller: Caller) -> N
 
 
 @api.ListDeadLetters.handler
-def list_unrouted(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> api.UnroutedMessagePage:
+def list_unrouted(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> Page[api.UnroutedMessageView]:
     return read_page(
         tx, request, unrouted_messages.page, by=caller.entity, handled=request.replayed, after=request.after
     )

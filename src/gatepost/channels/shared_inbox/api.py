@@ -81,12 +81,8 @@ class SharedEntryView(RecordView[SharedEntry], kw_only=True):
     created_at: Time
 
 
-class SharedEntryPage(Page[SharedEntryView]):
-    pass
-
-
 @read("GET /api/shared-inbox", access=Anybody())
-class ListSharedEntries(Request[SharedEntryPage]):
+class ListSharedEntries(Request[Page[SharedEntryView]]):
     """
     List entries of the shared inbox, the oldest first. With `newest`, a page has the last entries, and `next` leads to
     those before them.

@@ -3,14 +3,15 @@
 from typing import Any
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.channels.shared_inbox.api import ListSharedEntries, SharedEntryPage, SharedEntryView, ShowSharedEntry
+from gatepost.channels.shared_inbox.api import ListSharedEntries, SharedEntryView, ShowSharedEntry
 from gatepost.core.ports import Reader
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @ListSharedEntries.handler
-def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) -> SharedEntryPage:
+def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) -> Page[SharedEntryView]:
     filters: dict[str, Any] = {
         "viewer": caller.entity,
         "channel": request.channel,
@@ -21,7 +22,7 @@ def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) 
     if request.newest:
         before = request.after or None
         page = read_page(tx, request, shared_inbox.list_recent, before=before, **filters)
-        return SharedEntryPage(items=page.items[::-1], next=page.next)
+        return Page[SharedEntryView](items=page.items[::-1], next=page.next)
     return read_page(tx, request, shared_inbox.page, after=request.after, **filters)
 
 

@@ -101,10 +101,6 @@ class TriggerView(_ShownSettings, kw_only=True):
     ] = UNSET
 
 
-class TriggerPage(Page[TriggerView]):
-    pass
-
-
 #: what a model gets of a trigger
 _ANSWER: Final = (
     *("name", "provider", "target", "prompt", "owner", "session", "schedule", "heartbeat"),
@@ -198,7 +194,7 @@ class AddTrigger(TriggerFields, kw_only=True):
         doors=FOR_RESIDENTS,
     ),
 )
-class ListTriggers(Request[TriggerPage]):
+class ListTriggers(Request[Page[TriggerView]]):
     """List the triggers of the caller, without secrets; for the administrator all."""
 
     provider: Annotated[str | None, describe("only triggers of this provider")] = None

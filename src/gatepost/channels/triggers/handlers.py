@@ -26,6 +26,7 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Conflict
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 #: fields of a request that are part of the configuration, besides its token
@@ -48,7 +49,7 @@ def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: 
 
 
 @api.ListTriggers.handler
-def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> api.TriggerPage:
+def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> Page[api.TriggerView]:
     return read_page(tx, request, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
 
 

@@ -73,12 +73,8 @@ class ConnectionView(RecordView[Connection]):
     ended_at: Time | None
 
 
-class ConnectionPage(Page[ConnectionView]):
-    pass
-
-
 @read("GET /api/ledger/connections", access=Anybody(), errors=(NotFound,))
-class ListConnections(Request[ConnectionPage]):
+class ListConnections(Request[Page[ConnectionView]]):
     """List the connections of the caller, the oldest first; for the administrator all."""
 
     state: Annotated[ConnectionState | None, describe("only connections in this state")] = None

@@ -7,11 +7,12 @@ from gatepost.ledger.connections import actions as connections, api
 from gatepost.ledger.topic import LedgerId
 from gatepost.mail import ledger_delivery
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.ListConnections.handler
-def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -> api.ConnectionPage:
+def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -> Page[api.ConnectionView]:
     return read_page(
         tx,
         request,

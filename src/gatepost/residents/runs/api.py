@@ -100,10 +100,6 @@ class RunView(RecordView[Run]):
     duration_ms: Annotated[int | None, Source(_measure_duration)]
 
 
-class RunPage(Page[RunView]):
-    pass
-
-
 class OpenCallView(RecordView[OpenCall]):
     """A call of a tool that a program outside answers."""
 
@@ -140,10 +136,6 @@ class StepView(View):
         return cls(number=step.number, at=format_rfc3339(step.at), **asdict(TurnView.of(step.turn)))
 
 
-class StepPage(Page[StepView]):
-    pass
-
-
 class ReplayView(View):
     """A past run, and what another model would have said and done."""
 
@@ -170,7 +162,7 @@ Until = Annotated[str, Meta(max_length=300, description="only runs that started 
 
 
 @read("GET /api/agents/{name}/runs", access=SelfOrOwner("name"), errors=(NotFound,))
-class ListAgentRuns(Request[RunPage]):
+class ListAgentRuns(Request[Page[RunView]]):
     """List the runs of an agent, the newest first."""
 
     name: str
@@ -183,7 +175,7 @@ class ListAgentRuns(Request[RunPage]):
 
 
 @read("GET /api/runs", access=SelfOrOwner("agent"), errors=(NotFound,))
-class ListRuns(Request[RunPage]):
+class ListRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the newest first; for the administrator all."""
 
     agent: Annotated[str | None, describe("only runs of this agent")] = None
@@ -206,7 +198,7 @@ class ShowRun(Request[RunWithCallsView]):
 
 
 @read("GET /api/runs/{id}/steps", access=Anybody(), errors=(NotFound,))
-class ListSteps(Request[StepPage]):
+class ListSteps(Request[Page[StepView]]):
     """List what was shown, said and done in a run, in order."""
 
     id: str

@@ -5,6 +5,7 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import parse_instant
 from gatepost.directory import entity_actions as directory
 from gatepost.operations.access import Caller
+from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 from gatepost.residents.agent_handlers import find_agent
 from gatepost.residents.runs import actions as runs, api, deferred_call_actions as deferred_calls
@@ -12,12 +13,12 @@ from gatepost.residents.runs.run import Run
 
 
 @api.ListAgentRuns.handler
-def list_agent_runs(tx: Reader, request: api.ListAgentRuns, caller: Caller) -> api.RunPage:
+def list_agent_runs(tx: Reader, request: api.ListAgentRuns, caller: Caller) -> Page[api.RunView]:
     return _read_runs(tx, request, find_agent(tx, request.name).name)
 
 
 @api.ListRuns.handler
-def list_runs(tx: Reader, request: api.ListRuns, caller: Caller) -> api.RunPage:
+def list_runs(tx: Reader, request: api.ListRuns, caller: Caller) -> Page[api.RunView]:
     return _read_runs(tx, request, request.agent)
 
 
@@ -28,7 +29,7 @@ def show_run(tx: Reader, request: api.ShowRun, caller: Caller) -> api.RunWithCal
 
 
 @api.ListSteps.handler
-def list_steps(tx: Reader, request: api.ListSteps, caller: Caller) -> api.StepPage:
+def list_steps(tx: Reader, request: api.ListSteps, caller: Caller) -> Page[api.StepView]:
     return read_page(
         tx,
         request,
@@ -60,7 +61,7 @@ def find_run(tx: Reader, id: str, viewer: str | None) -> Run:
     return run
 
 
-def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str | None) -> api.RunPage:
+def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str | None) -> Page[api.RunView]:
     return read_page(
         tx,
         request,
