@@ -15,7 +15,7 @@ from typing import Final
 SOURCE: Final = Path(__file__).parents[1] / "src" / "gatepost"
 FACADE: Final = SOURCE / "api.py"
 HEAD: Final = '''\
-# ruff: noqa: F403
+# ruff: noqa: F403, PLC0414
 """
 What Gatepost can be asked from outside: every request, and the models of the answers.
 
@@ -77,7 +77,9 @@ def build_facade() -> str:
     names = find_names()
     every = [name for classes in names.values() for name in classes]
     assert len(every) == len(set(every)), "two modules have a class of one name"
-    imports = "".join(f"    from gatepost.{module} import *\n" for module in names)
+    imports = "".join(
+        f"    from gatepost.{module} import {'*' if module.endswith('api') else 'Page as Page'}\n" for module in names
+    )
     table = "".join(_write_entries(names))
     return f"{HEAD}{imports}\n#: the names that each module has\n_NAMES: Final = {{\n{table}}}\n{TAIL}"
 

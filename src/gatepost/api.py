@@ -1,4 +1,4 @@
-# ruff: noqa: F403
+# ruff: noqa: F403, PLC0414
 """
 What Gatepost can be asked from outside: every request, and the models of the answers.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gatepost.ledger.topic_api import *
     from gatepost.mail.mail_api import *
     from gatepost.mail.work_api import *
-    from gatepost.operations.operation import *
+    from gatepost.operations.operation import Page as Page
     from gatepost.plans.api import *
     from gatepost.reports.fire_list_api import *
     from gatepost.reports.history_api import *
