@@ -26,7 +26,7 @@ secrets = st.builds(
 )
 headers = st.dictionaries(st.sampled_from(["Authorization", "X-Key", "accept"]), secrets)
 urls = st.sampled_from(["https://api.example.com/v1/{id}?q={q}", "http://127.0.0.1:8080/", "https://[::1]/x"])
-values = texts.values.filter(lambda value: "\\ud" not in repr(value))
+values = texts.values.filter(lambda value: not any(escape in repr(value) for escape in ("\\ud", "\\x00")))
 models = st.sampled_from(["demo", "code", "openai:gpt-5", "anthropic:claude", "ollama:llama3:8b", "openai:demo"])
 
 model_choices = st.builds(
