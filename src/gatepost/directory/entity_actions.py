@@ -5,9 +5,9 @@ Names and aliases share one namespace.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypedDict, Unpack
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.core import address, similar_names
@@ -25,8 +25,7 @@ ADMINISTRATOR: Final = "admin"
 _MAX_DISPLAY_LENGTH: Final = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntitySpec:
+class EntitySpec(Struct, frozen=True, kw_only=True):
     name: str
     kind: EntityKind
     display: str | None = None

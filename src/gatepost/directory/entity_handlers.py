@@ -10,8 +10,10 @@ from gatepost.directory import entity_actions as directory, entity_api as api
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
+from gatepost.stores.row_mapping import get_columns
 
 if TYPE_CHECKING:
     from gatepost.residents.agent_api import ChangeAgent, RegisterAgent
@@ -43,24 +45,10 @@ def retire_entity(tx: Transaction, request: api.RetireEntity, caller: Caller) ->
 
 
 def build_spec(request: "api.RegisterEntity | RegisterAgent", kind: EntityKind) -> EntitySpec:
-    return EntitySpec(
-        name=request.name,
-        kind=kind,
-        display=request.display_name,
-        team=request.team,
-        role=request.role,
-        owner=request.owner,
-        aliases=request.aliases,
-    )
+    return build_record(EntitySpec, request, kind=kind, display=request.display_name)
 
 
 def build_changes(request: "api.ChangeEntity | ChangeAgent") -> EntityChanges:
     """Return the fields that a request names; null removes a value."""
-    fields = {
-        "display": request.display_name,
-        "team": request.team,
-        "role": request.role,
-        "owner": request.owner,
-        "aliases": request.aliases,
-    }
+    fields = {"display": request.display_name} | get_columns(request, "team role owner aliases")
     return cast("EntityChanges", {name: value for name, value in fields.items() if value is not UNSET})

@@ -4,13 +4,14 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from gatepost.core.times import parse_instant
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Option
 from gatepost.gates.gate_api import Deadline, Within
 from gatepost.gates.proposed_action import Action, AnswerKind
-from gatepost.inbox.event_api import RefSpec, RefView
+from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.operations.access import ActAs, Anybody
-from gatepost.operations.fields import Actor, After, Json, Limit, Priority, RecordView, Source, Time, describe
+from gatepost.operations.fields import Actor, After, Json, Limit, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, RequestPart, read, write
 from gatepost.operations.tool import FOR_MCP, FOR_RESIDENTS, Tool, ToolChanges
 
@@ -119,12 +120,12 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
     allow: Annotated[tuple[AnswerKind, ...], describe("allowed answers to the action; default: all")] = ()
     options: Annotated[tuple[OptionSpec, ...], describe("up to 20")] = ()
     free_text: Annotated[bool, describe("text is an answer, too")] = False
-    urgency: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    urgency: PriorityWord = 2
     default: Annotated[str | None, describe("the option that counts at the deadline")] = None
     deadline: Deadline = None
     within: Within = None
     context: Annotated[str | None, describe("background for the respondents")] = None
-    ref: Annotated[RefSpec | None, describe("what it is about")] = None
+    ref: Annotated[Reference, describe("what it is about")] = None
     asker: Actor = None
 
 
@@ -204,7 +205,9 @@ class ListDecisions(Request[Page[DecisionView]]):
     asked: Annotated[str | None, describe("only decisions that this entity may answer")] = None
     session: Annotated[str | None, describe("only decisions of this guest session")] = None
     pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
-    since: Annotated[str | None, describe("only decisions that were answered since this time")] = None
+    since: Annotated[
+        str | None, describe("only decisions that were answered since this time"), Parse(parse_instant)
+    ] = None
     newest_first: Annotated[bool, describe("list the last decisions first")] = False
     after: After = 0
     limit: Limit = 100

@@ -1,30 +1,25 @@
 """Decisions. Asking is in `channels`, because a question may be shown on one."""
 
-from msgspec.structs import asdict
-
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.text import parse_field
-from gatepost.core.times import parse_instant
 from gatepost.gates import decision_actions as decisions, decision_api as api
 from gatepost.gates.decision import Decision, Option, Question
-from gatepost.gates.gate_handlers import name_stranger, parse_deadline
+from gatepost.gates.gate_handlers import name_stranger
 from gatepost.gates.proposed_action import Action
-from gatepost.inbox.event import Priority, Ref
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record, parse_fields
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.ListDecisions.handler
 def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> Page[api.DecisionView]:
-    since = parse_field("since", request.since, parse_instant)
     return read_page(
         tx,
         request,
         decisions.page,
         view=lambda decision: view_decision(tx, decision),
         concerning=caller.entity,
-        **asdict(request) | {"since": since},
+        **parse_fields(request),
     )
 
 
@@ -56,17 +51,7 @@ def view_decision(tx: Reader, decision: Decision) -> api.DecisionView:
 
 
 def build_question(request: api.QuestionRequest) -> Question:
-    return Question(
-        question=request.question,
-        action=None if request.action is None else Action(name=request.action.name, args=request.action.args),
-        allow=request.allow,
-        options=tuple(
-            Option(id=option.id, label=option.label, description=option.description) for option in request.options
-        ),
-        free_text=request.free_text,
-        urgency=parse_field("urgency", request.urgency, Priority.parse),
-        default=request.default,
-        **parse_deadline(request),
-        context=request.context,
-        ref=None if request.ref is None else Ref(request.ref.type, request.ref.id),
+    action = None if request.action is None else build_record(Action, request.action)
+    return build_record(
+        Question, request, action=action, options=tuple(build_record(Option, option) for option in request.options)
     )

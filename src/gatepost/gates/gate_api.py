@@ -1,22 +1,32 @@
 """Gates: what keeps an agent from stopping. A gate does not exist for those whom it does not concern."""
 
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec import Meta
 
+from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.operations.access import ActAs, Anybody
-from gatepost.operations.fields import Actor, After, Limit, Name, RecordView, Source, Time, describe
+from gatepost.operations.fields import Actor, After, Limit, Name, Parse, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "gates"
 
-Deadline = Annotated[str | None, Meta(description="its deadline, as a time", examples=["2026-02-20T10:00:00Z"])]
-Within = Annotated[str | None, Meta(description="its deadline, from now", examples=["2h"])]
+Deadline = Annotated[
+    str | None,
+    Meta(description="its deadline, as a time", examples=["2026-02-20T10:00:00Z"]),
+    Parse(partial(parse_instant, duration_field="within")),
+]
+Within = Annotated[
+    str | None,
+    Meta(description="its deadline, from now", examples=["2h"]),
+    Parse(partial(parse_duration, time_field="deadline")),
+]
 
 
 class GateStatus(StrEnum):

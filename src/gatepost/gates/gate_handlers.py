@@ -2,38 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
 
 from msgspec.structs import asdict
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.text import parse_field
-from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import NotFound, Refused
 from gatepost.gates import decision_actions as decisions, gate_actions as gates, gate_api as api
 from gatepost.gates.decision import Decision
-from gatepost.gates.decision_api import QuestionRequest
 from gatepost.gates.gate import Gate, GateKind, GateSpec
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.AddGate.handler
 def add_gate(tx: Transaction, request: api.AddGate, caller: Caller) -> api.GateView:
-    spec = GateSpec(
-        name=request.name,
-        kind=request.kind,
-        owner=request.owner,
-        awaits=request.awaits,
-        instruction=request.instruction,
-        waiters=request.waiters,
-        **parse_deadline(request),
-        at_deadline=request.at_deadline,
-        fail=request.fail,
-    )
-    return view_gate(tx, gates.add(tx, spec, by=request.made_by), caller)
+    return view_gate(tx, gates.add(tx, build_record(GateSpec, request), by=request.made_by), caller)
 
 
 @api.ListGates.handler
@@ -99,10 +84,3 @@ def name_stranger(
             raise
         names = ", ".join(sorted(show(tx, id).viewers))
         raise Refused(f"{id!r} does not concern {by!r}", hint=f"it concerns {names}") from None
-
-
-def parse_deadline(request: api.AddGate | QuestionRequest) -> dict[str, Any]:
-    return {
-        "deadline": parse_field("deadline", request.deadline, partial(parse_instant, duration_field="within")),
-        "within": parse_field("within", request.within, partial(parse_duration, time_field="deadline")),
-    }

@@ -25,7 +25,7 @@ from gatepost.inbox.event import (
     parse_body,
 )
 from gatepost.operations.access import ActAs, Anybody
-from gatepost.operations.fields import Count, Json, Priority, RecordView, Source, Time, describe
+from gatepost.operations.fields import Count, Json, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Request, RequestPart, View, read, write
 
 #: the group of these operations in OpenAPI
@@ -39,6 +39,12 @@ class RefSpec(RequestPart):
 
     type: str
     id: str
+
+
+Reference = Annotated[RefSpec | None, Parse(lambda ref: Ref(ref.type, ref.id))]
+PriorityWord = Annotated[
+    int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4"), Parse(records.Priority.parse)
+]
 
 
 class RefView(RecordView[Ref]):

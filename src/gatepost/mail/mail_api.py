@@ -6,9 +6,10 @@ from msgspec import Meta
 
 from gatepost.core import address
 from gatepost.core.text import ParsedEnum
+from gatepost.core.times import parse_duration
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 from gatepost.inbox.event import ItemState
-from gatepost.inbox.event_api import RefSpec, RefView
+from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.mail import sent_mail as rules
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.operations.access import ActAs, Anybody
@@ -19,6 +20,7 @@ from gatepost.operations.fields import (
     Count,
     Json,
     Limit,
+    Parse,
     Priority,
     RecordView,
     Source,
@@ -133,8 +135,8 @@ class SendMail(Request[MailView]):
         describe(f"one of {', '.join(rules.MESSAGE_TYPES)}, or a type of your own", maxLength=rules.MAX_TYPE_LENGTH),
     ] = None
     context: Annotated[Json, describe("any JSON that helps its reader")] = None
-    ref: Annotated[RefSpec | None, describe("what it is about, such as a task")] = None
-    priority: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    ref: Annotated[Reference, describe("what it is about, such as a task")] = None
+    priority: PriorityWord = 2
     reply_to: Annotated[
         str | None,
         Meta(description="event to reply to: its subject, reference and thread are kept", examples=[EVENT_ID]),
@@ -142,7 +144,9 @@ class SendMail(Request[MailView]):
     ack: Annotated[AckRequest, describe("required: the sender gets an event when it was read, or was not in time")] = (
         AckRequest.NONE
     )
-    ack_within: Annotated[str | None, Meta(description="time to read it; default: 1 day", examples=["2h"])] = None
+    ack_within: Annotated[
+        str | None, Meta(description="time to read it; default: 1 day", examples=["2h"]), Parse(parse_duration)
+    ] = None
     sender: Actor = None
 
 

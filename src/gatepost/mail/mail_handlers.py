@@ -3,14 +3,13 @@
 from typing import Any
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.text import parse_field
-from gatepost.core.times import parse_duration
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
-from gatepost.inbox.event import Priority, Ref
+from gatepost.inbox.event import Ref
 from gatepost.mail import mail_actions as mail, mail_api as api
-from gatepost.mail.sent_mail import DEFAULT_ACK_WITHIN, AckRequest, Mail, MailSpec, build_payload
+from gatepost.mail.sent_mail import AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
@@ -19,18 +18,7 @@ from gatepost.operations.pagination import read_page
 def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.MailView:
     if request.ack_within is not None and request.ack is AckRequest.NONE:
         raise Invalid("ackWithin: this mail asks for no acknowledgement", hint="give `ack` the value required, too")
-    spec = MailSpec(
-        to=request.to,
-        subject=request.subject,
-        payload=build_payload(request.text, request.payload),
-        message_type=request.message_type,
-        context=request.context,
-        ref=Ref(request.ref.type, request.ref.id) if request.ref else None,
-        priority=parse_field("priority", request.priority, Priority.parse),
-        reply_to=request.reply_to,
-        ack=request.ack,
-        ack_within=parse_field("ackWithin", request.ack_within, parse_duration) or DEFAULT_ACK_WITHIN,
-    )
+    spec = build_record(MailSpec, request, payload=build_payload(request.text, request.payload))
     assert request.sender is not None
     return view_mail(mail.send(tx, spec, sender=request.sender))
 

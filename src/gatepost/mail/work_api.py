@@ -5,13 +5,14 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gatepost.errors import Conflict, NotFound, TooLarge
-from gatepost.inbox.event_api import RefSpec, RefView
+from gatepost.inbox.event import Ref
+from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.mail import work_item as rules
 from gatepost.mail.mail_api import PRIORITY_NOTE
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
 from gatepost.operations.access import ActAs, Anybody
-from gatepost.operations.fields import Actor, After, Limit, Priority, RecordView, Source, Time, describe
+from gatepost.operations.fields import Actor, After, Limit, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import Tool, ToolChanges
 
@@ -87,7 +88,7 @@ class AddWorkItem(Request[WorkItemView]):
     type: WorkType
     id: ItemId
     title: Annotated[str | None, describe("default: its id", maxLength=rules.MAX_TITLE_LENGTH)] = None
-    parent: Annotated[RefSpec | None, describe("work item that it is a part of")] = None
+    parent: Annotated[Reference, describe("work item that it is a part of")] = None
     topic: Annotated[str | None, describe("its topic on a ledger", maxLength=rules.MAX_ID_LENGTH)] = None
     by: Actor = None
 
@@ -99,7 +100,9 @@ class ListWorkItems(Request[Page[WorkItemView]]):
     type: Annotated[WorkType | None, describe("only work items of this type")] = None
     status: Annotated[str | None, describe("only those whose last event this is, such as blocked")] = None
     parent: Annotated[
-        str | None, Meta(description="only parts of this work item, TYPE:ID", examples=["phase:design"])
+        str | None,
+        Meta(description="only parts of this work item, TYPE:ID", examples=["phase:design"]),
+        Parse(Ref.parse),
     ] = None
     after: After = 0
     limit: Limit = 100
@@ -186,7 +189,7 @@ class PostNote(Request[NoteView]):
     notify: Annotated[
         tuple[str, ...], describe("who gets it: names, aliases or teams", maxItems=rules.MAX_ADDRESSES)
     ] = ()
-    priority: Annotated[int | str, describe("one of critical, high, normal, low, fyi; or 0 to 4")] = 2
+    priority: PriorityWord = 2
     author: Actor = None
 
 

@@ -1,39 +1,24 @@
 """Work items, their notes and their events."""
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.text import parse_field
-from gatepost.inbox.event import Priority, Ref
+from gatepost.inbox.event import Ref
 from gatepost.mail import work_actions as work, work_api as api
 from gatepost.mail.work_item import WorkItemSpec
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record, parse_fields
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 
 
 @api.AddWorkItem.handler
 def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> api.WorkItemView:
-    spec = WorkItemSpec(
-        type=request.type,
-        id=request.id,
-        title=request.title,
-        parent=Ref(request.parent.type, request.parent.id) if request.parent else None,
-        topic=request.topic,
-    )
     assert request.by is not None
-    return api.WorkItemView.of(work.add(tx, spec, by=request.by))
+    return api.WorkItemView.of(work.add(tx, build_record(WorkItemSpec, request), by=request.by))
 
 
 @api.ListWorkItems.handler
 def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> Page[api.WorkItemView]:
-    return read_page(
-        tx,
-        request,
-        work.page,
-        type=request.type,
-        status=request.status,
-        parent=Ref.parse(request.parent) if request.parent is not None else None,
-        after=request.after,
-    )
+    return read_page(tx, request, work.page, **parse_fields(request))
 
 
 @api.ShowWorkItem.handler
@@ -56,14 +41,9 @@ def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) ->
 @api.PostNote.handler
 def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.NoteView:
     assert request.author is not None
-    note = work.post_note(
-        tx,
-        _get_ref(request),
-        request.note,
-        by=request.author,
-        notify=request.notify,
-        priority=parse_field("priority", request.priority, Priority.parse),
-    )
+    priority = parse_fields(request)["priority"]
+    ref = _get_ref(request)
+    note = work.post_note(tx, ref, request.note, by=request.author, notify=request.notify, priority=priority)
     return api.NoteView.of(note)
 
 

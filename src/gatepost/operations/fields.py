@@ -12,7 +12,14 @@ Types of fields that several nouns have, and views of records: how the fields of
 
     GateView.of(gate, holds=gate.holds(now))
 
-How to copy is found from the annotations once, when the first view of a class is built.
+How to copy is found from the annotations once, when the first view of a class is built. The other way round, a request
+says how its fields are parsed for the record that a verb takes:
+
+    class AddGate(Request[GateView]):
+        name: str                                        # copied
+        within: Annotated[str | None, Parse(parse_duration)] = None
+
+    build_record(GateSpec, request)
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,10 +31,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.core import address
+from gatepost.core.text import parse_field
 from gatepost.core.times import format_rfc3339
 from gatepost.operations.operation import View
 
 T = TypeVar("T")
+M = TypeVar("M", bound=msgspec.Struct)
 
 
 class Source(NamedTuple):
@@ -40,6 +49,39 @@ class Format(NamedTuple):
     """In an annotation: the function that formats the value of the record; None stays None."""
 
     function: Callable[[Any], Any]
+
+
+class Parse(NamedTuple):
+    """In an annotation of a request: the function that parses the value for a record; None stays None."""
+
+    function: Callable[[Any], Any]
+
+
+def build_record(record: type[M], request: msgspec.Struct, **values: Any) -> M:
+    """
+    Return a record with those fields of a request that it has, parsed; `values` take the place of fields. What the
+    request does not say (None) has the default of the record.
+    """
+    fields = parse_fields(request) | values
+    return record(**{name: fields[name] for name in record.__struct_fields__ if fields.get(name) is not None})
+
+
+def parse_fields(request: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a request, parsed. An error begins with the name of its field."""
+    return {
+        name: getattr(request, name) if parse is None else parse_field(label, getattr(request, name), parse)
+        for name, label, parse in _list_parsers(type(request))
+    }
+
+
+@cache
+def _list_parsers(request: type[msgspec.Struct]) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
+    return [(field.name, field.encode_name, _find_parser(field.type)) for field in msgspec.structs.fields(request)]
+
+
+def _find_parser(kind: Any) -> Callable[[Any], Any] | None:
+    notes = (note.function for note in _list_notes(kind) if isinstance(note, Parse))
+    return next(notes, None) or next(filter(None, map(_find_parser, get_args(kind))), None)
 
 
 class RecordView(View, Generic[T]):
@@ -146,8 +188,6 @@ Actor = Annotated[str | None, describe("entity to act as; default: the caller")]
 
 #: a value, null for the default, or nothing
 Setting: TypeAlias = T | UnsetType | None
-
-M = TypeVar("M", bound=msgspec.Struct)
 
 
 def derive_settings(base: type[M], declaration: type[msgspec.Struct]) -> type[M]:

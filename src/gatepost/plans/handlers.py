@@ -4,6 +4,7 @@ from msgspec.structs import asdict
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.operations.access import Caller
+from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 from gatepost.plans import actions as plans, api
@@ -36,17 +37,5 @@ def delete_plan(tx: Transaction, request: api.DeletePlan, caller: Caller) -> Non
 
 
 def build_spec(request: api.PlanFields, id: str | None = None) -> PlanSpec:
-    return PlanSpec(
-        id=id,
-        name=request.name,
-        instruction=request.instruction,
-        schedule=parse_schedule(
-            run_after=request.run_after,
-            scheduled_at=request.scheduled_at,
-            cron=request.cron,
-            time_zone=request.time_zone,
-            on_gate=request.on_gate,
-        ),
-        catch_up=request.catch_up,
-        active=request.active,
-    )
+    schedule = {name: getattr(request, name) for name in ("run_after", "scheduled_at", "cron", "time_zone", "on_gate")}
+    return build_record(PlanSpec, request, id=id, schedule=parse_schedule(**schedule))

@@ -4,7 +4,7 @@ of every cycle lists them.
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from gatepost.core.json_limits import Json
 from gatepost.errors import Invalid
@@ -111,7 +111,7 @@ def set_plans(
     counts as one long chain of events, and does not wake you for ever.
     """
     check_count(plans, _MAX_PLANS_PER_CALL, "plans")
-    specs = [_build_spec(**asdict(plan_input)) for plan_input in plans]
+    specs = [_build_spec(plan_input) for plan_input in plans]
     new_count = sum(spec.id is None for spec in specs)
     pending_plans = plan_actions.page(ctx.tx, ctx.agent.name, status=PlanStatus.PENDING, limit=_MAX_PENDING_PLANS)
     if new_count and len(pending_plans) + new_count > _MAX_PENDING_PLANS:
@@ -133,20 +133,7 @@ def delete_plans(ctx: ToolContext, plan_ids: Annotated[list[str], "the ids of pl
     return {"success": True, "deleted": len(unique_ids)}
 
 
-def _build_spec(
-    *,
-    id: str | None,
-    name: str | None,
-    instruction: str | None,
-    catch_up: CatchUp | None,
-    active: bool | None,
-    **schedule: Any,
-) -> PlanSpec:
-    return PlanSpec(
-        id=id,
-        name=name,
-        instruction=instruction,
-        catch_up=catch_up,
-        active=active,
-        schedule=rules.parse_schedule(**schedule),
-    )
+def _build_spec(plan: PlanInput) -> PlanSpec:
+    fields = asdict(plan)
+    schedule = {name: fields.pop(name) for name in ("run_after", "scheduled_at", "cron", "time_zone", "on_gate")}
+    return PlanSpec(**fields, schedule=rules.parse_schedule(**schedule))
