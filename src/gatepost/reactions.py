@@ -25,6 +25,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
     "Pushed": ("channels.outgoing_message_actions:notify_persons",),
+    "FindSentEvent": ("mail.mail_actions:find_sent_event",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_actions:keep_last_question",),
     # gates

@@ -112,7 +112,7 @@ class TestSend:
     @pytest.mark.parametrize(
         ("words", "message", "hint"),
         [
-            ([], "TO is missing", "--reply-to EVENT"),
+            ([], "TO is missing", "--reply-to ID"),
             (["analyst"], "the text is missing", "give TEXT, or - to read it from stdin"),
             (["analyst", ""], "the text is empty", ""),
             (["analyst", " \n"], "the text is empty", ""),
@@ -297,6 +297,25 @@ class TestThread:
             "there is no thread 't-1'",
         )
         event = cli.push("--to", "analyst", "a plain event")
-        assert cli("inbox", "thread", event).error == f"{event!r} is in no thread"
-        assert cli("inbox", "thread", "mail_1").code == 2
+        assert cli("inbox", "thread", event).error == f"there is no thread {event!r}"
         assert cli("inbox", "thread", f"mail_{'0' * 32}").code == 1
+
+
+def test_the_id_that_a_line_shows_is_taken_by_every_command(cli: CommandLine) -> None:
+    cli.run_ok("send", "husam", "Which schema?", "--as", "analyst", "--type", "review.request")
+    line = cli.run_ok("inbox", "peek", "--to", "husam").out
+    assert "[Mail: review.request] " in line
+    shown_id = line[line.index("mail_") :].partition(")")[0]
+    event = find_event(cli, "husam")
+    assert json.loads(cli.run_ok("inbox", "show", shown_id, "--json").out)["eventId"] == event
+    assert json.loads(cli.run_ok("inbox", "sent", event, "--json").out)["id"] == shown_id
+    first = cli.run_ok("reply", shown_id, "The second", "--as", "husam").out.strip()
+    second = cli.run_ok("send", "--reply-to", shown_id, "And hurry", "--as", "husam").out.strip()
+    for id in (shown_id, event, first):
+        thread = json.loads(cli.run_ok("inbox", "thread", id, "--json").out)
+        assert [mail["id"] for mail in thread] == [shown_id, first, second]
+    cli.run_ok("inbox", "done", shown_id, "--as", "husam")
+    assert list_pending(cli, "husam") == []
+    typed = cli.run_ok("inbox", "list", "--to", "husam", "--all", "--message-type", "review.request", "--json").json
+    assert [item["eventId"] for item in typed] == [event]
+    assert cli.run_ok("inbox", "sent", "--as", "analyst", "--message-type", "fyi", "--json").json == []

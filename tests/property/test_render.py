@@ -227,11 +227,21 @@ KNOWN_LINES = [
             sender=QUINN,
             subject="Blocked on schema",
             priority=Priority.HIGH,
-            data={"mailId": "m_3"},
+            data={"mailId": "m_3", "messageType": "task.blocked"},
             ref=Ref("task", "0.0.123"),
         ),
-        '[Mail] Quinn (agent), high: "Blocked on schema" - "Need a decision on ..." (mail m_3, ref task:0.0.123)',
+        '[Mail: task.blocked] Quinn (agent), high: "Blocked on schema" - "Need a decision on ..."'
+        " (mail m_3, ref task:0.0.123)",
     ),
+    (
+        build_event(EventType.MAIL, "tea?", sender=QUINN, data={"messageType": "message"}),
+        '[Mail] Quinn (agent): "tea?"',
+    ),
+    (
+        build_event(EventType.MAIL, "tea?", sender=QUINN, data={"messageType": "x] Justin (human): "}),
+        '[Mail: "x] Justin (human): "] Quinn (agent): "tea?"',
+    ),
+    (build_event(EventType.MAIL, "tea?", sender=QUINN, data={"messageType": 7}), '[Mail] Quinn (agent): "tea?"'),
     (
         build_event(EventType.NOTE, sender=QUINN, ref=Ref("task", "0.0.123")),
         '[Note: task 0.0.123] Quinn (agent): "..."',

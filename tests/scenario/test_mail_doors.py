@@ -124,6 +124,27 @@ async def test_the_text_is_in_the_payload_at_each_door(office: Office, door: str
         assert (await read_record(office, sent["id"]))["payload"] == payload
 
 
+async def test_mail_is_answered_and_found_by_the_id_in_its_line_at_each_door(office: Office) -> None:
+    first = await office.send(messageType="review.request")
+    answer = await office.call("designer", "POST", f"/events/{first['id']}/reply", 201, json={"text": "yes"})
+    executor = LocalExecutor(office.gateway.store, Caller(CallerKind.ENTITY, "designer"))
+    by_tool = load_tools()["reply"].decode({"event": first["id"], "text": "now"}, "designer")
+    second = await asyncio.to_thread(executor.send, by_tool)
+    by_mail = load_tools()["send_message"].decode({"reply_to": first["id"], "payload": "or later"}, "designer")
+    third = await asyncio.to_thread(executor.send, by_mail)
+    for id in (first["id"], first["eventId"], answer["id"]):
+        thread = await office.list_mail(box="thread", thread=id)
+        assert [mail["id"] for mail in thread["items"]] == [third.id, second.id, answer["id"], first["id"]]
+    assert (await office.call("designer", "GET", f"/events/{first['id']}", 200))["eventId"] == first["eventId"]
+    assert (await office.show(first["eventId"]))["id"] == first["id"]
+    await office.call("admin", "GET", f"/events/{'mail_' + '0' * 32}", 404)
+    read = load_tools()["read_inbox"].decode({"message_type": "review.request"}, "designer")
+    assert [item.event_id for item in (await asyncio.to_thread(executor.send, read)).items] == [first["eventId"]]
+    assert [item["eventId"] for item in await office.list_inbox("designer", messageType="review.request")] == [
+        first["eventId"]
+    ]
+
+
 async def read_record(office: Office, id: str) -> Any:
     """The data that a ledger posts."""
 

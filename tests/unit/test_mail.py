@@ -8,7 +8,12 @@ import pytest
 from gatepost.channels import reply_actions as replies
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge, UnknownAddress
-from gatepost.inbox import expiry_actions as expiry, item_actions as inbox_items
+from gatepost.inbox import (
+    claim_actions as inbox,
+    event_rendering as render,
+    expiry_actions as expiry,
+    item_actions as inbox_items,
+)
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
 from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, Mail
 from tests.collected_failures import check_cases
@@ -134,7 +139,8 @@ class TestSending:
             ({"to": "gone"}, Refused),
             ({"to": "ALL", "ack": AckRequest.REQUIRED}, Invalid),
             ({"reply_to": "evt_" + "0" * 32}, NotFound),
-            ({"reply_to": "mail_" + "0" * 32}, Invalid),
+            ({"reply_to": "mail_" + "0" * 32}, NotFound),
+            ({"reply_to": "run_" + "0" * 32}, Invalid),
             ({"reply_to": "x"}, Invalid),
         ],
     )
@@ -332,6 +338,40 @@ class TestThreads:
             while page := post.list_sent(before=walked[-1].number if walked else None, limit=limit):
                 walked += page
             assert [entry.id for entry in walked] == ids
+
+
+class TestTypes:
+    def test_the_line_and_the_preview_say_it(self, post: Post) -> None:
+        post.send(message_type="review.request")
+        post.send()
+        events = post.read_events("bob")
+        assert [render.render_event(event).partition(" ann")[0] for event in events] == [
+            "[Mail: review.request]",
+            "[Mail]",
+        ]
+        assert [render.preview(event).partition(" ann")[0] for event in events] == ["[Mail: review.request]", "[Mail]"]
+
+    def test_lists_can_be_narrowed_to_it(self, post: Post) -> None:
+        review = post.send(message_type="review.request", payload={"messageType": "fyi"})
+        fyi = post.send(message_type="fyi")
+        plain = post.send()
+        post.ctx.push_event("x", to="bob", type=EventType.EVENT, data={"messageType": "fyi"})
+        post.ctx.push_event("x", to="bob", type=EventType.EVENT, data="fyi")
+        pushed = post.ctx.push_event("x", to="bob", type=EventType.MAIL)
+        broadcast = post.send("ALL", message_type="fyi")
+
+        def list_events(type: str, *, recipient: str | None = "bob") -> list[str]:
+            items = post.ctx.store.read_sync(inbox.page, recipient, after=0, limit=100, message_type=type)
+            return [item.event.id for item in items if item.recipient == "bob"]
+
+        for recipient in ("bob", None):
+            assert list_events("review.request", recipient=recipient) == [review.event]
+            assert list_events("fyi", recipient=recipient) == [fyi.event, broadcast.event]
+            assert list_events("message", recipient=recipient) == [plain.event, pushed]
+            assert list_events("feedback", recipient=recipient) == []
+        assert [sent.id for sent in post.list_sent(message_type="fyi")] == [broadcast.id, fyi.id]
+        assert [sent.id for sent in post.list_thread("bob", thread=fyi.id, message_type="fyi")] == [fyi.id]
+        assert post.list_thread("bob", thread=fyi.id, message_type="feedback") == []
 
 
 class TestReplies:

@@ -1249,6 +1249,8 @@ export interface ListInbox {
   state?: ItemState;
   /** only events of this type */
   type?: EventType;
+  /** only mail of this type */
+  messageType?: string;
   /** only events of this priority */
   priority?: number;
   /** only events of this sender */
@@ -1277,6 +1279,8 @@ export interface ListItems {
   state?: ItemState;
   /** only events of this type */
   type?: EventType;
+  /** only mail of this type */
+  messageType?: string;
   /** only events of this priority */
   priority?: number;
   /** only events of this sender */
@@ -1311,10 +1315,12 @@ export interface ListKeys {
 export interface ListMail {
   /** sent: what the sender sent; thread: also what it received; default: "sent" */
   box?: MailBox;
-  /** only mail of this thread */
+  /** only the thread with this id, or of this mail or event */
   thread?: string;
   /** only mail about this TYPE:ID */
   ref?: string;
+  /** only mail of this type */
+  messageType?: string;
   /** entity to act as; default: the caller */
   sender?: string;
   /** `next` of the previous page; default: 0 */
@@ -2471,8 +2477,8 @@ export interface SendMail {
   /** an object with more than a text; a string is the text */
   payload?: unknown;
   /**
-   * one of task.blocked, task.complete, task.note, phase.note, stage.note, project.note, feedback, fyi, review.request,
-   * or a type of your own
+   * task.blocked, task.complete, task.note, phase.note, stage.note, project.note, feedback, fyi, review.request, or
+   * your own
    */
   messageType?: string | null;
   /** any JSON that helps its reader */
@@ -2481,7 +2487,7 @@ export interface SendMail {
   ref?: RefSpec | null;
   /** one of critical, high, normal, low, fyi; or 0 to 4; default: 2 */
   priority?: number | string;
-  /** event to reply to: its subject, reference and thread are kept */
+  /** event or mail to reply to: its subject, reference and thread are kept */
   replyTo?: string | null;
   /** required: the sender gets an event when it was read, or was not in time; default: "none" */
   ack?: AckRequest;

@@ -13,6 +13,7 @@ prompt, are entries of the shared inbox; on a channel with chats they are sent, 
 """
 
 import re
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -124,11 +125,11 @@ def reply_on_route(tx: Transaction, event: Event, text: str, author: Entity) -> 
 
 def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
     """
-    Return the id of the event that a text names: an id, or the session of a prompt as the lines of an inbox have it.
-    A session stands for the last prompt in it that the reader has received.
+    Return the id that a text names: its own, of an event or of mail, or that of the last prompt which the reader has
+    received in the session of this name. Lines of an inbox show sessions and the ids of mail.
     """
-    if text.startswith("evt_"):
-        return text
+    with suppress(Invalid):
+        return ids.check_event(text)
     events = items.list_last_prompts(tx, reader.number, text)
     if not events and _SESSION.match(text):
         raise NotFound(
@@ -136,7 +137,7 @@ def find_event_id(tx: Reader, text: str, reader: Entity) -> str:
             hint="`gatepost inbox peek` shows the channel sessions of your prompts",
         )
     if not events:
-        return ids.check("evt", text)
+        return ids.check_event(text)  # which says what is wrong with it
     if len({(event.channel, event.source) for event in events}) > 1:
         raise Refused(
             f"several channels have a session {quote_value(text)}", hint="give the id of the event to reply to"

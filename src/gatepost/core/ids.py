@@ -34,6 +34,8 @@ PREFIXES: Final = {
     "out": "message on a channel",
     "voice": "voice message",
 }
+#: the ids of what was sent: each stands for the event that it became
+_SENT_PREFIXES: Final = ("mail", "note", "work")
 _HEX: Final = frozenset("0123456789abcdef")
 
 
@@ -61,6 +63,12 @@ def check(prefix: str, text: str) -> str:
         f"{quote_value(text)} is not the id of {_add_article(PREFIXES[prefix])}",
         hint=f"such an id is {prefix}_ and 32 digits or letters from a to f",
     )
+
+
+def check_event(text: str) -> str:
+    """Return the id of an event, or of mail, a note or a work event, which stands for the event that it became."""
+    head = text.partition("_")[0]
+    return check(head if head in _SENT_PREFIXES else "evt", text)
 
 
 def _add_article(word: str) -> str:

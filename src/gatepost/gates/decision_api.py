@@ -230,7 +230,7 @@ class ShowDecision(Request[DecisionView]):
     tool=Tool(
         name="answer_decision",
         title="Answer a decision",
-        answer=_ANSWER,
+        answer=("id", "question", "status", "answer"),
         description="Answer a decision that you were asked. The first answer counts.",
         own=("by",),
         renames={"id": "decision"},

@@ -2,12 +2,14 @@
 An event: one thing that happened.
 
 An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
-`Pushed`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes (`reactions.py`).
+`Pushed`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes, `FindSentEvent` asks one of them
+(`reactions.py`).
 `parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
 and the type checker finds a case that is missing.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -18,6 +20,7 @@ from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, quote_value
+from gatepost.reactions import RoomQuestion
 
 #: the channels on which people write without a trigger: their credential says who they are
 OWN_CHANNELS: Final = ("cli", "web")
@@ -31,6 +34,8 @@ MAX_REF_LENGTH: Final = 256
 MAX_HOPS: Final = 10_000
 #: after a pause of this length a new chain begins: an agent that looks again every ten minutes is no runaway
 CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
+#: the type of mail whose sender gave it none
+DEFAULT_MESSAGE_TYPE: Final = "message"
 #: the metadata of a message that its sender has forwarded: somebody else may have written it
 _FORWARDED_FIELDS: Final = frozenset(("forwarded", f"{TELEGRAM}_forwarded"))
 
@@ -246,6 +251,13 @@ class Pushed(NamedTuple):
     persons: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class FindSentEvent(RoomQuestion[str | None]):
+    """The id of the event that mail, a note or a work event became; None if it is in no inbox."""
+
+    id: str
+
+
 class ItemsRead(NamedTuple):
     """The items of a claim were read; some are mail whose sender waits to hear it."""
 
@@ -288,6 +300,8 @@ class ToolReturned(Struct, frozen=True, kw_only=True):
 
 class Mailed(Struct, frozen=True, kw_only=True):
     mail: str
+    #: such as `review.request`; empty if its sender gave it none
+    message_type: str
     subject: str
     text: str
 
@@ -404,7 +418,14 @@ def parse_body(event: "Event | Push") -> Body:
                 result=event.content if result is None else result,
             )
         case EventType.MAIL:
-            return Mailed(mail=data.text("mailId"), subject=event.subject or "", text=event.content)
+            message_type = data.fields.get("messageType")  # whoever pushes mail may write anything there
+            is_typed = isinstance(message_type, str) and message_type != DEFAULT_MESSAGE_TYPE
+            return Mailed(
+                mail=data.text("mailId"),
+                message_type=str(message_type) if is_typed else "",
+                subject=event.subject or "",
+                text=event.content,
+            )
         case EventType.NOTE:
             about = f"{event.ref.type} {event.ref.id}" if event.ref else event.source
             return Noted(about=about, text=event.content)

@@ -155,7 +155,8 @@ def _render_full(event: Event) -> str:
             texts = [quote(text) for text in (mail.subject, mail.text) if text] or [quote("")]
             notes = [f"mail {render_name(mail.mail)}"] if mail.mail else []
             notes += [f"ref {render_name(event.ref.type)}:{render_name(event.ref.id)}"] if event.ref else []
-            return f"[Mail] {_render_sender(event)}{urgency}: {' - '.join(texts)}{_render_notes(event, notes)}"
+            head = f"[Mail: {render_name(mail.message_type)}]" if mail.message_type else "[Mail]"
+            return f"{head} {_render_sender(event)}{urgency}: {' - '.join(texts)}{_render_notes(event, notes)}"
         case Noted() as note:
             return (
                 f"[Note: {render_name(note.about)}] {_render_sender(event)}: {quote(note.text)}{_render_notes(event)}"
@@ -208,7 +209,8 @@ def preview(event: Event) -> str:
             text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Tool Result: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Mailed() as mail:
-            head, text = f"[Mail]{sender}", " - ".join(filter(None, (mail.subject, mail.text)))
+            kind = f": {_render_short_name(mail.message_type)}" if mail.message_type else ""
+            head, text = f"[Mail{kind}]{sender}", " - ".join(filter(None, (mail.subject, mail.text)))
         case Noted() as note:
             head, text = f"[Note: {_render_short_name(note.about)}]{sender}", note.text
         case PromptReceived() as channel_message:

@@ -29,7 +29,7 @@ from gatepost.inbox import (
     item_rows as items,
 )
 from gatepost.inbox.claim_actions import ClaimTerms
-from gatepost.inbox.event import Item, ItemsDiscarded, ItemsRead, ItemState, Push
+from gatepost.inbox.event import FindSentEvent, Item, ItemsDiscarded, ItemsRead, ItemState, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
 
 #: agents that have not taken a broadcast yet, and are shown
@@ -38,11 +38,22 @@ _SHOW_LIMIT: Final = 100
 
 def show(tx: Reader, event: str) -> list[Item]:
     """Return the items of an event, one for each recipient, in the state they have now."""
-    event_items = [item for _, item in items.list_by_event(tx, ids.check("evt", event))]
+    event = find_event_id(tx, event)
+    event_items = [item for _, item in items.list_by_event(tx, event)]
     event_items += items.list_by_broadcast(tx, event, _SHOW_LIMIT)
     if not event_items:
         raise build_missing_error(event)
     return [replace(item, state=_compute_state(item, tx.now)) for item in event_items]
+
+
+def find_event_id(tx: Reader, id: str) -> str:
+    """Return the id of an event; that of mail, a note or a work event stands for the event that it became."""
+    if ids.check_event(id).startswith("evt_"):
+        return id
+    event = tx.ask(FindSentEvent(id))
+    if event is None:
+        raise NotFound(f"there is no event of {id!r}", hint="it was never sent, or has reached no inbox")
+    return event
 
 
 def build_missing_error(event: str, recipient: str | None = None) -> NotFound:
@@ -69,7 +80,7 @@ def mark_seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
     return tx.execute(
         "inbox/items/mark_seen",
         recipient=directory.find_live(tx, name).number,
-        events=[ids.check("evt", event) for event in events],
+        events=[find_event_id(tx, event) for event in events],
         now=tx.now,
     )
 
@@ -80,12 +91,8 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
     agent has not taken yet can be discarded for that agent only. The last question of a decision that nothing else
     would end cannot be discarded.
     """
-    recipient = directory.find(tx, name) if name is not None else None
-    if (
-        recipient is not None
-        and recipient.is_live
-        and not items.list_by_event(tx, ids.check("evt", event), recipient.number)
-    ):
+    event, recipient = find_event_id(tx, event), directory.find(tx, name) if name is not None else None
+    if recipient is not None and recipient.is_live and not items.list_by_event(tx, event, recipient.number):
         _, cursor = items.lock_inbox(tx, recipient.number)
         broadcasts.take(tx, recipient, cursor)
     event_items = _find_items(tx, event, recipient)
@@ -164,7 +171,8 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
 
 
 def _find_items(tx: Transaction, event: str, entity: Entity | None) -> list[tuple[int, Item]]:
-    event_items = items.list_by_event(tx, ids.check("evt", event), entity.number if entity else None)
+    event = find_event_id(tx, event)
+    event_items = items.list_by_event(tx, event, entity.number if entity else None)
     if not event_items and entity is None and items.list_by_broadcast(tx, event, 1):
         raise Conflict(f"{event!r} is a broadcast that agents have still to take", hint="say for whom: `name`")
     if not event_items:

@@ -34,6 +34,8 @@ OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
 
+#: in a filter
+MessageType = Annotated[str, Meta(max_length=300, description="only mail of this type")] | None
 Names = Annotated[tuple[str, ...], Meta(max_length=100)]
 
 
@@ -73,6 +75,7 @@ class ItemsRequest(Request[Page[ItemView]], kw_only=True):
 
     state: Annotated[ItemState | None, describe("only items in this state")] = None
     type: Annotated[EventType | None, describe("only events of this type")] = None
+    message_type: MessageType = None
     priority: Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None = None
     sender: Annotated[str, Meta(max_length=300, description="only events of this sender")] | None = None
     ref: Annotated[

@@ -31,7 +31,7 @@ from gatepost.settings import Configuration
 inbox = Noun("inbox", "Push, read and manage the items of inboxes.")
 commands = [inbox]
 
-EVENT: Final = argument("EVENT", "the id of an event", parse=partial(ids.check, "evt"))
+EVENT: Final = argument("EVENT", "the id of an event, or of its mail", parse=ids.check_event)
 RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
 To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
 
@@ -66,6 +66,7 @@ inbox.request("push", PushEvent, **FIELDS)(push)
     "list",
     ListItems,
     type=option("--type", "TYPE", parse=EventType.parse),
+    message_type=option("--message-type", "TYPE"),
     sender=option("--from", "NAME"),
     ref=option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
     text=option("--text", "TEXT"),
@@ -107,6 +108,7 @@ def list_items(
         filters: dict[str, Any] = {
             "state": item_state,
             "type": request.type,
+            "message_type": request.message_type,
             "sender": request.sender,
             "ref": request.ref,
             "text": request.text,

@@ -119,6 +119,7 @@ def _build_filter(request: api.ItemsRequest) -> ItemFilter:
     return ItemFilter(
         state=request.state,
         type=request.type,
+        message_type=request.message_type or None,
         priority=None if request.priority is None else Priority(request.priority),
         sender=request.sender,
         ref=event_limits.parse_ref(request.ref) if request.ref else None,

@@ -201,6 +201,8 @@ class ItemFilter(TypedDict, total=False):
     priority: Priority | None
     sender: str | None
     ref: Ref | None
+    #: the type of mail
+    message_type: str | None
     #: the event came through this channel
     channel: str | None
     #: the event was created at this time or later
@@ -231,7 +233,9 @@ def list_page(
     # seem older may come later.
     first = 1 if since is None else find_first_arrival(tx, since - CLOCK_TOLERANCE)
     parameters: dict[str, Any] = {
-        **{name: filters.get(name) for name in ("state", "type", "sender", "channel", "since", "until")},
+        **{
+            name: filters.get(name) for name in ("state", "type", "message_type", "sender", "channel", "since", "until")
+        },
         "priority": None if priority is None else priority.value,
         "ref_type": ref.type if ref else None,
         "ref_id": ref.id if ref else None,

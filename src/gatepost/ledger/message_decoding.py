@@ -22,17 +22,10 @@ from gatepost.core.address import AllAgentsAddress
 from gatepost.core.json_limits import Json
 from gatepost.core.text import parse_field
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox.event import MAX_REF_LENGTH, Priority
+from gatepost.inbox.event import DEFAULT_MESSAGE_TYPE, MAX_REF_LENGTH, Priority
 from gatepost.ledger.hcs.hcs10_operations import MAX_SIZE, parse_document
 from gatepost.mail import sent_mail as mail_rules, work_item as work_rules
-from gatepost.mail.sent_mail import (
-    DEFAULT_TYPE,
-    MAX_SUBJECT_LENGTH,
-    MAX_TYPE_LENGTH,
-    PRIORITY_OFFSET,
-    LedgerPriority,
-    MailData,
-)
+from gatepost.mail.sent_mail import MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET, LedgerPriority, MailData
 from gatepost.mail.work_item import MAX_ADDRESSES, MAX_REASON_LENGTH, EventData, NoteData, WorkType
 from gatepost.operations import validation
 
@@ -51,7 +44,7 @@ class PostedMailData(MailData, frozen=True, kw_only=True):
     """Mail as it was read; of one that was too long, only its id and its hash."""
 
     uid: _Uid | None = None
-    message_type: _Type = DEFAULT_TYPE
+    message_type: _Type = DEFAULT_MESSAGE_TYPE
     subject: Annotated[str, Meta(max_length=MAX_SUBJECT_LENGTH)] | None = None
     payload: dict[str, Json] = field(default_factory=dict)
     context: Json = None

@@ -16,9 +16,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gatepost.core import address
+from gatepost.core import address, ids
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress
-from gatepost.core.ids import check as check_id
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import HOUR, MAX_DURATION
@@ -26,20 +25,11 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, LimitReached, NotFound, Refused
 from gatepost.inbox import item_actions as inbox_items
-from gatepost.inbox.event import Event, EventType, Push, PushResult, Ref
+from gatepost.inbox.event import DEFAULT_MESSAGE_TYPE, Event, EventType, FindSentEvent, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, sent_mail as rules
 from gatepost.mail.ledger_delivery import FindOutsider, MailSent
-from gatepost.mail.sent_mail import (
-    DEFAULT_TYPE,
-    PRIORITY_OFFSET,
-    AckRequest,
-    AckState,
-    Mail,
-    MailData,
-    MailSpec,
-    PostState,
-)
+from gatepost.mail.sent_mail import PRIORITY_OFFSET, AckRequest, AckState, Mail, MailData, MailSpec, PostState
 
 #: mails that one call delivers; the next call delivers the rest
 _OVERDUE_LIMIT: Final = 500
@@ -119,23 +109,38 @@ def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
 
 
 def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
-    """Return mail to its sender, or to the administrator (None)."""
-    mail = outgoing.read_mail(tx, check_id("mail", id))
+    """Return the mail with this id, or with this event, to its sender, or to the administrator (None)."""
+    mail = outgoing.find_mail(tx, ids.check("evt" if id.startswith("evt_") else "mail", id))
     if mail is None or (viewer is not None and mail.sender != viewer):
         raise NotFound(f"there is no mail {id!r}", hint="`gatepost inbox sent` lists the mail of its sender")
     return mail
 
 
 def page_sent(
-    tx: Reader, sender: str, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+    tx: Reader,
+    sender: str,
+    *,
+    thread: str | None,
+    ref: Ref | None,
+    message_type: str | None = None,
+    before: int | None,
+    limit: int,
 ) -> list[Mail]:
     """Return the mail that an entity has sent, the newest first; `before` is the number of the last one seen."""
     number = directory.find(tx, sender).number
-    return outgoing.list_sent(tx, number, thread=thread, ref=ref, before=before, limit=limit)
+    thread = _find_thread(tx, thread)
+    return outgoing.list_sent(tx, number, thread=thread, ref=ref, message_type=message_type, before=before, limit=limit)
 
 
 def page_thread(
-    tx: Reader, viewer: str | None, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+    tx: Reader,
+    viewer: str | None,
+    *,
+    thread: str | None,
+    ref: Ref | None,
+    message_type: str | None = None,
+    before: int | None,
+    limit: int,
 ) -> list[Mail]:
     """
     Return the mail of a thread, or about a reference, that an entity has sent or received, the newest first; for the
@@ -144,8 +149,28 @@ def page_thread(
     if thread is None and ref is None:
         raise Invalid("the thread is missing", hint="give the id of a thread, or a reference")
     number = directory.find_number(tx, viewer)
-    mails = outgoing.list_thread(tx, number, thread=thread, ref=ref, before=before, limit=limit)
+    mails = outgoing.list_thread(
+        tx,
+        number,
+        thread=_find_thread(tx, thread),
+        ref=ref,
+        message_type=message_type,
+        before=before,
+        limit=limit,
+    )
     return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
+
+
+def _find_thread(tx: Reader, id: str | None) -> str | None:
+    """Return the thread with this id, or of the mail or the event with this id."""
+    mail = outgoing.find_mail(tx, id) if id is not None else None
+    return id if mail is None else mail.thread
+
+
+def find_sent_event(tx: Reader, question: FindSentEvent) -> str | None:
+    """Return the event that mail, a note or a work event became."""
+    record = outgoing.read(tx, question.id)
+    return record.event if record is not None else None
 
 
 def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSpec, str | None]:
@@ -159,7 +184,11 @@ def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSp
         origin = parent.to if parent.sender == author.name else parent.sender
         return (
             replace(
-                spec, to=spec.to or origin, subject=spec.subject or parent.data.subject, ref=spec.ref or parent.ref
+                spec,
+                to=spec.to or origin,
+                subject=spec.subject or parent.data.subject,
+                ref=spec.ref or parent.ref,
+                reply_to=parent.event,
             ),
             parent.thread,
         )
@@ -167,15 +196,18 @@ def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSp
     if spec.to is None and event.sender is None:
         raise Refused(f"{spec.reply_to!r} has no sender to reply to", hint="name the recipient in `to`")
     to = spec.to if event.sender is None else spec.to or event.sender.name
-    return replace(spec, to=to, subject=spec.subject or event.subject, ref=spec.ref or event.ref), _read_thread(event)
+    subject, ref = spec.subject or event.subject, spec.ref or event.ref
+    return replace(spec, to=to, subject=subject, ref=ref, reply_to=event.id), _read_thread(event)
 
 
-def find_known_mail(tx: Reader, event: str, reader: Entity) -> Mail | None:
-    """Return the mail of an event if an entity has sent or received it; its items may be gone."""
-    mail = outgoing.find_mail_by_event(tx, check_id("evt", event))
+def find_known_mail(tx: Reader, id: str, reader: Entity) -> Mail | None:
+    """Return the mail with this id, or with this event, if an entity has sent or received it; its items may be gone."""
+    mail = outgoing.find_mail(tx, ids.check_event(id))
     if mail is None or mail.sender == reader.name:
         return mail
-    known_mails = outgoing.list_thread(tx, reader.number, thread=mail.thread, ref=None, before=mail.number + 1, limit=1)
+    known_mails = outgoing.list_thread(
+        tx, reader.number, thread=mail.thread, ref=None, message_type=None, before=mail.number + 1, limit=1
+    )
     return mail if [known_mail.number for known_mail in known_mails] == [mail.number] else None
 
 
@@ -212,7 +244,7 @@ def _build_mail(tx: Transaction, spec: MailSpec, author: Entity, thread: str | N
         )
     data = MailData(
         uid=id,
-        message_type=rules.check_type(spec.message_type or DEFAULT_TYPE),
+        message_type=rules.check_type(spec.message_type or DEFAULT_MESSAGE_TYPE),
         subject=spec.subject or None,
         payload=payload,
         context=spec.context,

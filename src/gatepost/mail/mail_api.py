@@ -10,6 +10,7 @@ from gatepost.core.times import parse_duration
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 from gatepost.inbox.event import ItemState
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
+from gatepost.inbox.item_api import MessageType
 from gatepost.mail import sent_mail as rules
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.operations.access import ActAs, Anybody
@@ -38,6 +39,9 @@ TAG = "mail"
 PRIORITY_NOTE: Final = (
     "critical, high, normal, low or fyi; critical interrupts whoever gets it, fyi does not even wake them"
 )
+
+
+_USES: Final = "Use it for blocked issues, review requests, FYIs, feedback and questions."
 
 
 class MailBox(ParsedEnum, description="a box of mail"):
@@ -86,7 +90,8 @@ class MailView(RecordView[Mail]):
     tool=Tool(
         name="send_message",
         title="Send a message",
-        description="Send a message to an agent, a person, a team or every agent. It goes to their inboxes.",
+        description="Send a message to an agent, a person, a team or every agent. It goes to their inboxes, and on the"
+        f" ledger if there is one. {_USES}",
         answer=("id", "event_id", "to", "subject", "thread_id"),
         own=("sender",),
         hidden=("text", "ack", "ack_within"),
@@ -96,14 +101,14 @@ class MailView(RecordView[Mail]):
         notes={
             "to_agent": "a name, team:NAME, team:NAME/ROLE or ALL; default with reply_to: its sender",
             "payload": "the text, or an object with more",
-            "message_type": "e.g. task.note, blocker, review.request",
             "ref_type": "what it is about, e.g. task",
             "priority": "1 is critical, 5 is fyi",
-            "reply_to": "id of the event to reply to",
+            "reply_to": "id of the event or mail to reply to",
         },
         for_residents=ToolChanges(
             name="send_mail",
-            description="Write to an agent, a team or a person directly, into their inbox, outside of all spaces.",
+            description="Write to an agent, a team or a person directly, into their inbox, outside of all spaces."
+            f" {_USES}",
             answer=("id", "event_id", "thread_id", "recipients.name"),
             hidden=("ack_within",),
             renames={"id": "mailId"},
@@ -132,14 +137,14 @@ class SendMail(Request[MailView]):
     payload: Annotated[Json, describe("an object with more than a text; a string is the text")] = None
     message_type: Annotated[
         str | None,
-        describe(f"one of {', '.join(rules.MESSAGE_TYPES)}, or a type of your own", maxLength=rules.MAX_TYPE_LENGTH),
+        describe(f"{', '.join(rules.MESSAGE_TYPES)}, or your own", maxLength=rules.MAX_TYPE_LENGTH),
     ] = None
     context: Annotated[Json, describe("any JSON that helps its reader")] = None
     ref: Annotated[Reference, describe("what it is about, such as a task")] = None
     priority: PriorityWord = 2
     reply_to: Annotated[
         str | None,
-        Meta(description="event to reply to: its subject, reference and thread are kept", examples=[EVENT_ID]),
+        Meta(description="event or mail to reply to: its subject, reference and thread are kept", examples=[EVENT_ID]),
     ] = None
     ack: Annotated[AckRequest, describe("required: the sender gets an event when it was read, or was not in time")] = (
         AckRequest.NONE
@@ -155,8 +160,11 @@ class ListMail(Request[Page[MailView]]):
     """List mail, the newest first: what the caller has sent, or a thread that it takes part in."""
 
     box: Annotated[MailBox, describe("sent: what the sender sent; thread: also what it received")] = MailBox.SENT
-    thread: Annotated[str | None, describe("only mail of this thread", maxLength=256)] = None
+    thread: Annotated[str | None, describe("only the thread with this id, or of this mail or event", maxLength=256)] = (
+        None
+    )
     ref: Annotated[str | None, Meta(description="only mail about this TYPE:ID", examples=["task:0.0.123"])] = None
+    message_type: MessageType = None
     sender: Actor = None
     after: After = 0
     limit: Limit = 100
@@ -187,7 +195,7 @@ class SentReplyView(View):
         answer=("kind", "id"),
         own=("sender",),
         renames={"id": "event"},
-        notes={"event": "id of the event, or the channel session of a prompt"},
+        notes={"event": "id of the event or mail, or the channel session of a prompt"},
         is_open_world=True,
         for_residents=ToolChanges(description=""),
     ),
@@ -195,6 +203,8 @@ class SentReplyView(View):
 class ReplyToEvent(Request[SentReplyView]):
     """Reply to an event on the way it came: by mail, by a message in its space, by a note, or on its channel."""
 
-    id: Annotated[str, describe("an event in the inbox of the caller, or the channel session of a prompt there")]
+    id: Annotated[
+        str, describe("an event or mail in the inbox of the caller, or the channel session of a prompt there")
+    ]
     text: Annotated[str, describe("the text of the reply")]
     sender: Actor = None

@@ -8,14 +8,13 @@ import msgspec
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_request_verb, build_verb
-from gatepost.cli.gateway_or_store import CommandConnection, connect
+from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
-from gatepost.inbox.event_api import ShowEvent
 from gatepost.mail.mail_api import ListMail, MailBox, MailView, ReplyToEvent, SendMail, ShowMail
 from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, AckState, PostState, check_type
 from gatepost.settings import Configuration
@@ -38,9 +37,9 @@ _SEND_FIELDS: Final[dict[str, Any]] = {
     ),
     "reply_to": option(
         "--reply-to",
-        "EVENT",
-        "an event to reply to: its subject, reference and thread are kept",
-        parse=partial(ids.check, "evt"),
+        "ID",
+        "an event or mail to reply to: its subject, reference and thread are kept",
+        parse=ids.check_event,
     ),
     "ack_within": option("--ack-within", "2h", "like --ack, with this time to read it instead of a day"),
     **dict.fromkeys(("payload", "context", "ack")),
@@ -51,6 +50,7 @@ _SENT_FIELDS: Final[dict[str, Any]] = {
     "box": MailBox.SENT,
     "thread": option("--thread", "ID"),
     "ref": option("--ref", "TYPE:ID", parse=lambda text: str(Ref.parse(text))),
+    "message_type": option("--message-type", "TYPE", choices=MESSAGE_TYPES),
     "sender": option("--as", "NAME", "whose mail; by default that of the current agent, else of the administrator"),
     "after": None,
     "limit": None,
@@ -91,7 +91,7 @@ def send(
     if request.reply_to is not None and text is None and to is not None:
         text, to = inputs.read_text(to), None
     if to is None and request.reply_to is None:
-        raise Invalid("TO is missing", hint="name the recipient, or the event to reply to: --reply-to EVENT")
+        raise Invalid("TO is missing", hint="name the recipient, or what it replies to: --reply-to ID")
     if text is not None:
         inputs.require_text(text)
     elif payload is None and not request.subject:
@@ -158,7 +158,7 @@ def sent(
     request: ListMail,
     configuration: Configuration,
     mail: Annotated[
-        str | None, argument("MAIL", "the id of one mail, to show all of it", parse=partial(ids.check, "mail"))
+        str | None, argument("MAIL", "the id of one mail, or of its event, to show all of it", parse=ids.check_event)
     ] = None,
     limit: LimitOption = 100,
     json: JsonFlag = False,
@@ -207,29 +207,13 @@ def thread(
       gatepost inbox thread evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     with connect() as connection:
-        request = ListMail(box=MailBox.THREAD, thread=_find_thread(connection, id))
-        mails = connection.list_all(request, limit + 1)
+        mails = connection.list_all(ListMail(box=MailBox.THREAD, thread=id), limit + 1)
     if not mails:
         raise NotFound(f"there is no thread {id!r}", hint="`gatepost inbox sent --json` has the ids of threads")
     newest_mails = mails[:limit][::-1]
     output.listing(newest_mails, limit, _print_conversation, empty="", json=json)
     if len(mails) > limit:
         output.talk(f"there are more than {limit}: raise --limit to see the first ones")
-
-
-def _find_thread(connection: CommandConnection, id: str) -> str:
-    """Return the thread of a mail, or of an event of mail; other ids are those of threads."""
-    if id.startswith("evt_"):
-        data = connection.send(ShowEvent(id=ids.check("evt", id))).data
-        thread = data.get("threadId") if isinstance(data, dict) else None
-        if not isinstance(thread, str):
-            raise NotFound(
-                f"{id!r} is in no thread", hint="only mail of `gatepost send` and `gatepost reply` is in one"
-            )
-        return thread
-    if id.startswith("mail_"):
-        return connection.send(ShowMail(id=ids.check("mail", id))).thread_id
-    return id
 
 
 def _print_table(mails: Sequence[MailView], *, now: Instant) -> None:
@@ -304,7 +288,9 @@ commands = [
         "reply",
         ReplyToEvent,
         {
-            "id": argument("EVENT", "an event in your inbox, or the channel session of a prompt, such as cli-main"),
+            "id": argument(
+                "EVENT", "an event or mail in your inbox, or the channel session of a prompt, such as cli-main"
+            ),
             "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
         },
         reply,

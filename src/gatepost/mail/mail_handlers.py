@@ -29,6 +29,7 @@ def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> Page[api.Mai
     filters: dict[str, Any] = {
         "thread": request.thread,
         "ref": Ref.parse(request.ref) if request.ref is not None else None,
+        "message_type": request.message_type or None,
         "before": request.after or None,
     }
     if request.box is api.MailBox.SENT:

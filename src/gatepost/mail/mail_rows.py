@@ -54,14 +54,12 @@ def lock(tx: Transaction, id: str) -> Sent[Any] | None:
     return read(tx, id) if tx.fetch_one("mail/outgoing/lock", id=id) else None
 
 
-def read_mail(tx: Reader, id: str) -> Mail | None:
-    """Read mail with the states of its recipients."""
-    row = tx.fetch_one("mail/outgoing/find", id=id)
-    return _build_mails(tx, [row])[0] if row and row.kind == MailData.kind else None
-
-
-def find_mail_by_event(tx: Reader, event: str) -> Mail | None:
-    row = tx.fetch_one("mail/outgoing/find_by_event", event=event)
+def find_mail(tx: Reader, id: str) -> Mail | None:
+    """Return the mail with this id, or with this event, and the states of its recipients."""
+    if id.startswith("evt_"):
+        row = tx.fetch_one("mail/outgoing/find_by_event", event=id)
+    else:
+        row = tx.fetch_one("mail/outgoing/find", id=id)
     return _build_mails(tx, [row])[0] if row and row.kind == MailData.kind else None
 
 
@@ -71,7 +69,14 @@ def has_work(tx: Reader, sender: int, dedup_key: str) -> bool:
 
 
 def list_sent(
-    tx: Reader, sender: int, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+    tx: Reader,
+    sender: int,
+    *,
+    thread: str | None,
+    ref: Ref | None,
+    message_type: str | None,
+    before: int | None,
+    limit: int,
 ) -> list[Mail]:
     """Return the mail of a sender, the newest first."""
     rows = tx.fetch_page(
@@ -80,6 +85,7 @@ def list_sent(
         thread=thread,
         ref_type=ref.type if ref else None,
         ref_id=ref.id if ref else None,
+        message_type=message_type,
         before=before,
         limit=limit,
     )
@@ -87,7 +93,14 @@ def list_sent(
 
 
 def list_thread(
-    tx: Reader, viewer: int | None, *, thread: str | None, ref: Ref | None, before: int | None, limit: int
+    tx: Reader,
+    viewer: int | None,
+    *,
+    thread: str | None,
+    ref: Ref | None,
+    message_type: str | None,
+    before: int | None,
+    limit: int,
 ) -> list[Mail]:
     """Return the mail of a thread, or about a reference, the newest first; with a viewer, only what it sent or got."""
     rows = tx.fetch_page(
@@ -96,6 +109,7 @@ def list_thread(
         thread=thread,
         ref_type=ref.type if ref else None,
         ref_id=ref.id if ref else None,
+        message_type=message_type,
         before=before,
         limit=limit,
     )

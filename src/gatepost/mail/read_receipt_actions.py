@@ -28,7 +28,7 @@ def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
     """Tell the senders of mail who wait to hear that all recipients have read it, if they have now."""
     for id in outgoing.list_awaited(tx, event.claim):
         outgoing.lock(tx, id)
-        mail = outgoing.read_mail(tx, id)
+        mail = outgoing.find_mail(tx, id)
         assert mail is not None
         if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
             outgoing.set_ack(tx, mail.number, AckState.READ)
@@ -40,7 +40,7 @@ def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
     """Tell the senders whose mail was not read in time who has not read it; return how many mails there were."""
     overdue_ids = outgoing.take_overdue(tx, limit)
     for id in overdue_ids:
-        mail = outgoing.read_mail(tx, id)
+        mail = outgoing.find_mail(tx, id)
         assert mail is not None
         assert mail.ack_deadline is not None
         outgoing.set_ack(tx, mail.number, AckState.OVERDUE)

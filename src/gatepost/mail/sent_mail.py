@@ -35,7 +35,6 @@ MESSAGE_TYPES: Final = (
     "fyi",
     "review.request",
 )
-DEFAULT_TYPE: Final = "message"
 MAX_TYPE_LENGTH: Final = 64
 MAX_SUBJECT_LENGTH: Final = 1_000
 #: how long the recipients have to read mail that its sender wants acknowledged
@@ -90,7 +89,7 @@ class MailSpec(Struct, frozen=True, kw_only=True):
     context: Json = None
     ref: Ref | None = None
     priority: Priority = Priority.NORMAL
-    #: the id of an event
+    #: the id of an event, or of mail
     reply_to: str | None = None
     ack: AckRequest = AckRequest.NONE
     ack_within: Duration = DEFAULT_ACK_WITHIN

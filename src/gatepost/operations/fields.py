@@ -161,11 +161,13 @@ Time = Annotated[
     Meta(extra_json_schema={"format": "date-time"}, examples=["2026-02-18T15:07:00.123456Z"]),
     Format(format_rfc3339),
 ]
+#: every position in a list is below it
+MAX_SEQ: Final = 2**62
 Count = Annotated[int, Meta(ge=0)]
 Limit = Annotated[int, Meta(ge=1, le=1000, description="maximum number of results")]
-After = Annotated[int, Meta(ge=0, le=2**62, description="`next` of the previous page")]
+After = Annotated[int, Meta(ge=0, le=MAX_SEQ, description="`next` of the previous page")]
 Cursor = Annotated[str, Meta(max_length=300, description="`next` of the previous page")] | None
-Seq = Annotated[int, Meta(ge=0, le=2**62)]
+Seq = Annotated[int, Meta(ge=0, le=MAX_SEQ)]
 Priority = Annotated[int, Meta(ge=0, le=4)]
 Json = Any
 

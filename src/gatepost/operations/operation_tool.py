@@ -20,6 +20,7 @@ from msgspec import inspect
 from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import check_path, encode_json, refuse_nan
+from gatepost.operations.fields import MAX_SEQ
 from gatepost.operations.lenient_arguments import MAX_WAIT, WAIT, loosen, parse_scaled, split_reference
 from gatepost.operations.operation import Kind, Operation, Repetition, Request, list_operations
 from gatepost.operations.tool import Door, Tool
@@ -212,10 +213,15 @@ class OperationTool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """None of the fields is required: one without a value is left out."""
+        """
+        None of the fields is required: one without a value is left out. An answer that is no list does not describe
+        again what the model has written.
+        """
         view, item = self.operation.answer, self._item
         properties = {
-            field.encode_name: _outline(*_expand(field.type)) for field in _list_fields(item, self.tool.answer)
+            field.encode_name: _outline(*_expand(field.type))
+            for field in _list_fields(item, self.tool.answer)
+            if item is not view or field.name not in self.arguments
         }
         schema = {"type": "object", "properties": properties}
         if item is view:
@@ -310,7 +316,7 @@ def _shorten(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
             result[name] = _shorten(value, definitions)
         elif name == "anyOf":
             result[name] = [_shorten(inner, definitions) for inner in value]
-        elif name not in _DROPPED:
+        elif name not in _DROPPED and value != MAX_SEQ:
             result[name] = value
     if "enum" in result and "type" not in result:
         result = {"type": "string", **result}

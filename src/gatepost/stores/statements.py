@@ -1,9 +1,10 @@
 """
 Every statement has a name: `inbox/items/insert` is the one under `-- name: insert` in `inbox/sql/items.sql`. Parameters
-are written `:name`. Both dialects share a statement, except two things that each writes in its own way:
+are written `:name`. Both dialects share a statement, except three things that each writes in its own way:
 
     column IN :names[]        a list as a parameter: `json_each` on SQLite, `ANY` on PostgreSQL (also `NOT IN`)
     FOR UPDATE ...            a lock on rows: nothing on SQLite, where a writer locks the whole database
+    json_extract(c, '$.key')  a text in a column with JSON: `->>` on PostgreSQL
 
 Where more differs there are two statements, `-- name: insert (sqlite)` and `-- name: insert (postgres)`. Text that
 several statements of a file share is `-- name: filters (part)`, and they have `{filters}` in its place. A statement
@@ -32,6 +33,7 @@ _PART: Final = "part"
 #: patterns, compiled when a statement has what they find: compiling each takes a hook a third of a millisecond
 _COMMENT: Final = r"--[^\n]*"
 _LIST: Final = r"\b(NOT )?IN :([a-z_]+)\[\]"
+_FIELD: Final = r"json_extract\(([a-z_.]+), '\$\.(\w+)'\)"
 _LOCK: Final = r"\s*\bFOR UPDATE(?: OF [a-z]+)?(?: SKIP LOCKED)?\b"
 
 
@@ -63,6 +65,8 @@ def get_statement(dialect: str, name: str) -> str:
         text = re.sub(_COMMENT, "", text)
     if dialect == "sqlite" and "FOR UPDATE" in text:
         text = re.sub(_LOCK, "", text)
+    if dialect == "postgres" and "json_extract" in text:
+        text = re.sub(_FIELD, r"(CAST(\1 AS json) ->> '\2')", text)
     if "[]" in text:
         text = re.sub(_LIST, _write_list_for_sqlite if dialect == "sqlite" else _write_list_for_postgres, text)
     return text.strip()

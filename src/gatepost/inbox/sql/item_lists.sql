@@ -23,6 +23,11 @@ LEFT JOIN claims c ON c.number = i.claim
     AND (CAST(:sender AS TEXT) IS NULL OR s.name = CAST(:sender AS TEXT))
     AND (CAST(:ref_type AS TEXT) IS NULL OR (e.ref_type = CAST(:ref_type AS TEXT) AND e.ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:channel AS TEXT) IS NULL OR e.route_channel = CAST(:channel AS TEXT))
+    AND (
+        CAST(:message_type AS TEXT) IS NULL
+        OR CASE WHEN e.type = 'mail' THEN COALESCE(json_extract(e.data, '$.messageType'), 'message') END
+            = CAST(:message_type AS TEXT)
+    )
     AND (CAST(:since AS BIGINT) IS NULL OR e.created_at >= CAST(:since AS BIGINT))
     AND (CAST(:until AS BIGINT) IS NULL OR e.created_at < CAST(:until AS BIGINT))
     AND (
@@ -39,6 +44,11 @@ LEFT JOIN claims c ON c.number = i.claim
     AND (CAST(:sender AS TEXT) IS NULL OR sender_name = CAST(:sender AS TEXT))
     AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:channel AS TEXT) IS NULL OR route_channel = CAST(:channel AS TEXT))
+    AND (
+        CAST(:message_type AS TEXT) IS NULL
+        OR CASE WHEN type = 'mail' THEN COALESCE(json_extract(data, '$.messageType'), 'message') END
+            = CAST(:message_type AS TEXT)
+    )
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= CAST(:since AS BIGINT))
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < CAST(:until AS BIGINT))
     AND (

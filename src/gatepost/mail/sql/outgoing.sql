@@ -36,6 +36,7 @@ FROM outgoing r
 JOIN outgoing_details o ON o.number = r.number
 WHERE r.sender = :sender AND r.kind = 'mail'
     AND (CAST(:thread AS text) IS NULL OR o.thread = CAST(:thread AS text))
+    AND (CAST(:message_type AS text) IS NULL OR json_extract(o.data, '$.message_type') = CAST(:message_type AS text))
     AND (
         CAST(:ref_type AS text) IS NULL
         OR o.ref_type = CAST(:ref_type AS text) AND o.ref_id = CAST(:ref_id AS text)
@@ -49,6 +50,7 @@ LIMIT :limit
 -- sent or received; an agent has received a broadcast that it has still to take.
 SELECT o.* FROM outgoing_details o
 WHERE o.kind = 'mail'
+    AND (CAST(:message_type AS text) IS NULL OR json_extract(o.data, '$.message_type') = CAST(:message_type AS text))
     AND o.number IN (
         SELECT t.number FROM outgoing t WHERE t.thread = CAST(:thread AS text)
         UNION ALL
