@@ -1,13 +1,17 @@
 """What reaches the model of a real program: each item, once, wherever the program shows what a hook prints."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.gateway_process import run_gateway_process
-from tests.programs.guest import Guest
+from tests.programs.guest import GATEPOST, Guest
 from tests.programs.model import DONE, Reply, call_helper, follow
 from tests.programs.programs import ClaudeCode, Codex, GeminiCli
 from tests.programs.protocols import Message, Request
 
+PLUGIN = Path(__file__).parents[2] / "plugins/claude-code"
 #: six different commands: Gemini CLI ends a turn that repeats a call
 SIX_TOOLS = [Message(commands=[f"echo {number}"]) for number in range(6)]
 
@@ -53,6 +57,15 @@ def test_each_item_reaches_the_model_once(guest: Guest) -> None:
 def test_each_item_reaches_the_model_once_through_a_gateway(guest: Guest) -> None:
     with run_gateway_process(guest.home):
         check_each_item_is_shown_once(guest)
+
+
+@pytest.mark.parametrize("guest", [ClaudeCode], indirect=True)
+def test_each_item_reaches_the_model_once_with_the_plugin_beside_the_hooks(guest: Guest) -> None:
+    """Claude Code then runs two hooks for each event, side by side."""
+    assert isinstance(guest.program, ClaudeCode)
+    guest.program.plugin = PLUGIN
+    guest.program.environ["PATH"] = os.pathsep.join([str(GATEPOST.parent), guest.program.environ["PATH"]])
+    check_each_item_is_shown_once(guest)
 
 
 @pytest.mark.nightly

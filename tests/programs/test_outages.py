@@ -37,6 +37,26 @@ def test_an_item_of_a_turn_without_an_answer_is_shown_by_the_next(guest: Guest, 
     check_that_all_was_shown(guest, "before the outage", "after the outage")
 
 
+def test_an_item_that_a_killed_program_was_shown_is_shown_by_a_new_session(guest: Guest) -> None:
+    asked_event, resume_event = threading.Event(), threading.Event()
+
+    def script(_: Request) -> Reply:
+        asked_event.set()
+        resume_event.wait()
+        return Disconnect()
+
+    guest.push("before the kill")
+    guest.model.script = script
+    with guest.program.start("Go ahead.") as process:
+        asked_event.wait()
+        process.kill()
+        process.communicate()
+    resume_event.set()
+    guest.model.script = follow()
+    guest.prompt("Go on.")
+    check_that_all_was_shown(guest, "before the kill")
+
+
 @pytest.mark.nightly
 @OUTAGES
 def test_an_item_after_a_tool_survives_an_outage(guest: Guest, outage: Reply) -> None:

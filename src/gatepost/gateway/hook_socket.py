@@ -37,6 +37,7 @@ from gatepost.errors import GatepostError, Invalid, Refused
 from gatepost.guests.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.guests.hooks import dialects as wire
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
+from gatepost.guests.hooks.repeated_event import HookProcess
 from gatepost.paths import is_running
 from gatepost.settings import resolve_variables
 
@@ -290,7 +291,17 @@ def _parse_hook(document: Mapping[str, Any]) -> HookCall:
         cwd=cwd,
         environ=resolve_variables(_filter_variables(document.get("env")), cwd),
         is_from_service=document.get("daemon") is True,
+        process=_parse_process(document.get("process")),
+        program=_get_text(document, "program") or None,
     )
+
+
+def _parse_process(process: Any) -> HookProcess | None:
+    match process:
+        case [int(id), int(started_at) | float(started_at)]:
+            return HookProcess(id, started_at)
+        case _:  # a hook of an older release
+            return None
 
 
 def _filter_variables(variables: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ home, this process only forwards: stdin to the gateway's socket, and the answer 
 handlers itself. It chooses between the two before it imports anything that takes time.
 
     hook     -> {"v": 1, "op": "hook", "argv": [...], "env": {...}, "cwd": "...", "stdin": "...",
-                "daemon": false}
+                "daemon": false, "process": [4711, 52.3], "program": "..."}
     gateway  <- an empty line every two seconds while it works
     gateway  <- {"stdout": "...", "stderr": "...", "exit": 0, "claim": true}
     hook     -> {"printed": true}      after all of it was printed, if the answer has a claim
@@ -17,6 +17,8 @@ code is not one that a host takes for an answer.
 
 import os
 import sys
+
+from gatepost.guests.hooks import host_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +110,9 @@ class _Call:
             from gatepost.guests.hooks.background_service import is_agent_inherited
 
             self.is_from_service = is_agent_inherited(os.environ, host)
+        #: the id and the start of this process; at the start of a session, the process of the host
+        self.process = os.getpid(), host_process.find_start()
+        self.program = host_process.find_program(os.environ, host) if event.lower() == "sessionstart" else None
 
 
 def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
@@ -197,6 +202,8 @@ def _build_request(call: _Call, stdin: str) -> dict[str, object]:
         "cwd": _find_cwd(),
         "stdin": stdin,
         "daemon": call.is_from_service,
+        "process": call.process,
+        "program": call.program or "",
     }
 
 
@@ -225,6 +232,7 @@ def _run_chain(home: str, call: _Call, stdin: str) -> int:
     from pathlib import Path
 
     from gatepost.guests.hook_entry import HookCall, HookEntry
+    from gatepost.guests.hooks.repeated_event import HookProcess
 
     hook = HookCall(
         event=call.event,
@@ -233,6 +241,8 @@ def _run_chain(home: str, call: _Call, stdin: str) -> int:
         environ=call.environ,
         cwd=_find_cwd(),
         is_from_service=call.is_from_service,
+        process=HookProcess(*call.process),
+        program=call.program,
     )
     entry = HookEntry(Path(home))
     stdout = _redirect_stdout()

@@ -23,6 +23,7 @@ from gatepost.guests.hooks import dialects, handler_chain as chain
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.guests.hooks.hook_context import HookContext, HookOptions
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, do_nothing
+from gatepost.guests.hooks.repeated_event import HookProcess, begin_answer, end_answer
 from gatepost.guests.hooks.session_state import Session
 from gatepost.guests.session import PrintedBatch, decode_batches, encode_filename
 from gatepost.stores.clock import SystemClock
@@ -56,6 +57,10 @@ class HookCall(NamedTuple):
     cwd: str
     #: whether the name of the agent comes from the environment of a background service
     is_from_service: bool = False
+    #: the process of the hook; None if it is not known
+    process: HookProcess | None = None
+    #: at the start of a session, the process of the host (`host_process.find_program`)
+    program: str | None = None
 
 
 class HookResponse(NamedTuple):
@@ -126,7 +131,16 @@ class HookEntry:
         ctx = self.build_context(event.session, hook_config)
         if hook_config is None:
             ctx.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
+        answered_hook = None
+        if hook.process is not None:
+            with suppress(OSError):  # then nobody can tell, and it is answered
+                answered_hook = begin_answer(
+                    ctx.session, event, agent=ctx.options.agent, stdin=hook.stdin, process=hook.process
+                )
+                if answered_hook is None:
+                    return HookResponse(output=HookOutput())
         ctx.notes += notes
+        ctx.program = hook.program
         ctx.has_other_home = lambda: _is_elsewhere(self._home, hook.environ, event.cwd)
         extra_handlers = self._handlers if self._handlers is not None else hook_config.handlers if hook_config else ()
         verdict = yield from chain.handle_event(ctx, event, (*chain.BUILT_IN, *extra_handlers))
@@ -139,6 +153,9 @@ class HookEntry:
         except BaseException:
             verdict.unprinted()
             raise
+        if answered_hook is not None:
+            with suppress(OSError):
+                end_answer(ctx.session, answered_hook)
         return HookResponse(
             output=_add_notes(output, ctx.notes), on_printed=verdict.printed, on_failed=verdict.unprinted
         )

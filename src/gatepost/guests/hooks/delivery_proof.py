@@ -17,8 +17,9 @@ that follow decide:
 Only events of the agent itself count, not those of subagents. A start is a SessionStart that does not follow a
 compaction. A Stop for a turn without a reply (`is_failed`) proves nothing, and neither does a Stop with no more reply
 characters than there were when the batch was printed. If no event decides within `hooks.proof`, the claim lapses, and
-the next drain releases the lines. Tool events of the agent renew both. While a batch is unproved, its session does not
-show it again.
+the next drain releases the lines. Tool events of the agent renew both. Some programs end without a SessionEnd: so a new
+session of the same agent in the same program releases what sessions whose process is gone have not proved. While a
+batch is unproved, its session does not show it again.
 
 Why no batch counts as delivered that no model has read: a tool event and a Stop follow a reply, the reply follows a
 request, and everything printed before the request is in it, or the host has dropped it together with the request or the
@@ -41,6 +42,7 @@ from gatepost.core.times import Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent
+from gatepost.guests.hooks.session_state import list_abandoned
 from gatepost.guests.session import PROVED, RELEASED, PrintedBatch
 
 TYPE_CHECKING = False
@@ -98,6 +100,21 @@ def settle(ctx: HookContext, event: HookEvent) -> None:
 
     if ctx.open_spool is not None and any(choose_action(batch) is not KEEP for batch in ctx.read_unproved()):
         settle_batches(ctx.run_sync, ctx.open_spool(), ctx.session.id, choose_action, now=now, hold=hold)
+
+
+def release_abandoned(ctx: HookContext, host: str) -> None:
+    """Release what sessions of this agent in the same program were shown and did not prove before the program ended."""
+    if ctx.open_spool is None or ctx.agent is None:
+        return
+    spool = ctx.open_spool()
+    for session in list_abandoned(ctx.home, agent=ctx.agent, host=host):
+        with suppress(GatepostError):  # then the claim lapses
+            if session != ctx.session.id and spool.read_unproved(session):
+                settle_batches(ctx.run_sync, spool, session, _choose_release, now=ctx.clock.now(), hold=0)
+
+
+def _choose_release(batch: PrintedBatch) -> str:
+    return RELEASE if batch.outcome is None else FINISH
 
 
 def release_expired(store: "Store | None", spool: "Spool", session: str, now: Instant) -> None:

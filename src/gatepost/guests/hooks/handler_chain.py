@@ -109,6 +109,8 @@ def handle_event(
         ctx.add_note(f"what this session does cannot be noted: {error}")
     try:
         proof.settle(ctx, event)
+        if _is_session_start(event):
+            proof.release_abandoned(ctx, event.host)
     except Exception as error:  # noqa: BLE001 (then the next hook does it, or the claim lapses)
         ctx.add_note(f"what was printed before cannot be settled: {error}")
     verdict = yield from run_handlers(handlers, ctx, event)
@@ -152,6 +154,7 @@ def _record_arrival(ctx: HookContext, event: HookEvent) -> None:
             agent=ctx.agent,
             named=ctx.options.agent or state.named,
             host=event.host,
+            program=ctx.program or state.program,
             unknown_agent=ctx.options.agent if ctx.agent_problem else state.unknown_agent,
             state=activity,
             started_at=state.started_at or turn_start,

@@ -91,6 +91,8 @@ class HookContext:
         self.started_at = clock.now()
         #: the ids of gates that do not block this time
         self.excused_gates: set[str] = set()
+        #: the process of the host, at the start of a session, if it is known
+        self.program: str | None = None
         #: whether a person has decided that the agent may stop, even if its inbox has items
         self.can_stop = False
         #: a person's answer: the dedup key that it also has in the inbox, and its text

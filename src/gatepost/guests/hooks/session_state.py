@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 from gatepost import paths
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import Unavailable
+from gatepost.guests.hooks import host_process
 from gatepost.guests.session import ENDED, IDLE, WORKING, Guest, decode_filename, encode_filename
 
 SESSIONS_FOLDER: Final = "sessions"
@@ -46,6 +47,17 @@ class FailClosedGate(NamedTuple):
     hook: str = "Stop"
     #: True for a gate in the store, False for a session gate
     durable: bool = True
+
+
+class AnsweredHook(NamedTuple):
+    """A hook whose event was answered, or is being answered (`guests/hooks/repeated_event.py`)."""
+
+    #: the same for all hooks of one event
+    key: str
+    #: the id of its process
+    process: int
+    #: when it had its answer, on the clock of `host_process`; 0 before
+    ended_at: float = 0.0
 
 
 class SessionState(NamedTuple):
@@ -78,6 +90,10 @@ class SessionState(NamedTuple):
     prompts: int = 0
     #: the gates that block even if they cannot be checked
     closed: tuple[FailClosedGate, ...] = ()
+    #: the process of the program at its last start (`guests/hooks/host_process.py`)
+    program: str | None = None
+    #: the last hooks that were answered
+    answered: tuple[AnsweredHook, ...] = ()
 
 
 class Session:
@@ -217,6 +233,7 @@ def _parse_state(document: Any) -> SessionState:
     fields["stops"] = tuple(int(at) for at in fields.get("stops", ()))
     fields["helper_stops"] = tuple((str(subagent), int(at)) for subagent, at in fields.get("helper_stops", ()))
     fields["closed"] = tuple(FailClosedGate(**gate) for gate in fields.get("closed", ()))
+    fields["answered"] = tuple(AnsweredHook(*hook) for hook in fields.get("answered", ()))
     return SessionState(**fields)
 
 
@@ -234,6 +251,19 @@ def list_guests(home: Path, names: Collection[str] | None = None, *, now: Instan
     ids = [id for id in map(decode_filename, (folder.name for folder in folders)) if id is not None]
     live_guests = [guest for id in ids if (guest := find_guest(home, id, since=now - _MAX_SILENCE)) is not None]
     return [guest for guest in live_guests if names is None or guest.agent in names]
+
+
+def list_abandoned(home: Path, *, agent: str, host: str) -> list[str]:
+    """Return the sessions of an agent whose program has ended, perhaps without a word."""
+    with suppress(OSError):
+        ids = map(decode_filename, os.listdir(home / SESSIONS_FOLDER))  # noqa: PTH208 (names will do)
+        states = [(id, Session(home, id).read()) for id in ids if id is not None]
+        return [
+            id
+            for id, state in states
+            if (state.agent, state.host) == (agent, host) and state.program and host_process.is_gone(state.program)
+        ]
+    return []
 
 
 def find_guest(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
