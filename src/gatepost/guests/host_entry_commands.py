@@ -1,8 +1,11 @@
 """What `gatepost hooks` and `gatepost mcp` share: our entries in the settings files of other programs."""
 
+import os
+import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from click.exceptions import Exit
 
@@ -13,6 +16,11 @@ from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.hooks.hook_context import locate_program
 from gatepost.guests.host_settings import installation
 from gatepost.inbox import event_rendering as render
+
+#: paths in environments that were made for one command, by `uvx`, `uv run --with` or `pipx run`
+_TEMPORARY_PATH: Final = re.compile(r"/(archive|environments|builds)-v\d+/|/(\.cache|Caches)/pipx/|/pipx/\.cache/")
+#: where `uv tool` and pipx put commands, unless they are told otherwise
+_USER_COMMANDS: Final = "~/.local/bin"
 
 File = Annotated[str | None, option("--file", "PATH", "another settings file")]
 
@@ -29,11 +37,22 @@ class HostFile(NamedTuple):
 
 
 def find_program() -> str:
-    """Return the whole path of the command `gatepost`."""
+    """Return the whole path of an installed command `gatepost`; one in the cache of uv or pipx may vanish."""
     program = locate_program()
     if program is None:
         raise Unavailable("the command `gatepost` is not installed here", hint="pip install gatepost")
-    return str(get_folder() / program)
+    path = str(get_folder() / program)
+    if not _TEMPORARY_PATH.search(path):
+        return path
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), str(Path(_USER_COMMANDS).expanduser())]
+    for folder in folders:
+        command = shutil.which("gatepost", path=folder)
+        if command is not None and not _TEMPORARY_PATH.search(str(Path(command).resolve())):
+            return str(get_folder() / command)
+    raise Unavailable(
+        f"{path!r} is in a cache, and may be removed at any time",
+        hint="run `uv tool install gatepost` or `pipx install gatepost`, and then this command without uvx",
+    )
 
 
 def resolve_file(file: str, host: str) -> Path:
