@@ -275,6 +275,26 @@ KNOWN_LINES = [
         ),
         '[Service: ci] {"ok":true} (context "look") (external)',
     ),
+    *(
+        (
+            build_event(
+                EventType.CHANNEL,
+                "hello",
+                "desk",
+                data={"context": "be brief"},
+                route=Route("telegram", "chat-7:user-7"),
+                dedup_key=key,
+            ),
+            f'[Telegram] desk: "hello"{context} (session chat-7:user-7)',
+        )
+        for key, context in (
+            ("telegram:99:1", ' (context "be brief")'),
+            ("channel:trg_1:1", ' (context "be brief")'),
+            ("unrouted:dead_1", ' (context "be brief")'),
+            ("passed:evt_1", ' (context "be brief")'),
+            ("by:mallory:telegram:99:1", ""),
+        )
+    ),
     (
         build_event(
             EventType.EVENT,

@@ -14,6 +14,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Refused
 from gatepost.inbox.event import EventType
+from gatepost.inbox.event_rendering import render_event
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.testing import Kit
 from tests.telegram.channel_office import AGENT, VerbOffice
@@ -80,6 +81,22 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(office: Ve
     store.run_sync(replies.reply_on_route, event, "now I am", clerk)
     last = office.list_messages()[-1]
     assert (last.content, last.chat) == ("now I am", str(HUSAM))
+
+
+def test_the_prompt_of_the_bot_is_in_the_line_of_each_event(office: VerbOffice) -> None:
+    store = office.store
+    store.run_sync(triggers.change, "helper", {"prompt": "Be brief", "target": None})
+    write(office, HUSAM, "is anybody there?")
+    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+    add_rule(office, "all", "clerk", 0)
+    store.run_sync(intake.replay_unrouted, unrouted.id, by=None)
+    write(office, HUSAM, "hello")
+
+    lines = [render_event(event) for event in office.list_events("clerk")]
+    assert lines == [
+        f'[Telegram] "User 9 (user9)" (human): {text} (context "Be brief") (session chat-9:user-9)'
+        for text in ('"is anybody there?"', '"hello"')
+    ]
 
 
 def test_a_target_that_is_gone_is_said_too(office: VerbOffice) -> None:

@@ -64,8 +64,11 @@ _RESERVED_NAME: Final = re.compile(
 #: characters of the content, and of a name, in a preview
 _PREVIEW_CONTENT_LENGTH: Final = 50
 _PREVIEW_NAME_LENGTH: Final = 24
-#: the beginnings of dedup keys of trigger events and of questions
-_TRIGGER_KEY_PREFIXES: Final = ("svc:", "cron:")
+#: the beginnings of dedup keys of what came by triggers, was replayed or passed on, and of questions
+_TRIGGER_KEY_PREFIXES: Final = {
+    EventType.SERVICE: ("svc:", "cron:", "unrouted:", "passed:"),
+    EventType.CHANNEL: (*(f"{channel}:" for channel in USER_CHANNELS), "channel:", "unrouted:", "passed:"),
+}
 _DECISION_KEY_PREFIX: Final = "decision:"
 _TITLES: Final = {EventType.ALERT: "Alert", EventType.EVENT: "Event", EventType.AGENT: "Agent"}
 
@@ -290,12 +293,13 @@ def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
 def _render_context(event: Event) -> str:
     """
     Return the context that a trigger adds to its events, or an asker to a question. Anybody can put a `context` into
-    the data of an event; but only Gatepost uses these keys, and only its own events have no sender.
+    the data of an event; but only Gatepost uses these keys, and calls of services have no sender.
     """
     context = event.data.get("context") if isinstance(event.data, dict) else None
     if not isinstance(context, str) or event.dedup_key is None:
         return ""
-    if event.type is EventType.SERVICE and event.sender is None and event.dedup_key.startswith(_TRIGGER_KEY_PREFIXES):
+    is_pushed = event.type is EventType.SERVICE and event.sender is not None
+    if not is_pushed and event.dedup_key.startswith(_TRIGGER_KEY_PREFIXES.get(event.type, ())):
         return f" (context {quote(context)})"
     if event.type is EventType.DECISION and event.dedup_key.startswith(_DECISION_KEY_PREFIX):
         return f" (the asker adds {quote(context)})"
