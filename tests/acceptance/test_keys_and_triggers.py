@@ -113,9 +113,13 @@ class TestTrigger:
 
     def test_lists_and_the_session_can_be_emptied(self, cli: CommandLine) -> None:
         words = ("--provider", "telegram", "--token", "env:BOT", "--allow", "7", "--block", "8", "--session", "s")
-        cli.run_ok("trigger", "add", "desk", *words)
-        emptied = cli.run_ok("trigger", "set", "desk", "--no-allow", "--no-block", "--no-session", "--json").json
+        others = ("--require", "telegram_username", "--owner", "analyst", "--public-url", "https://bot.example.com")
+        cli.run_ok("trigger", "add", "desk", *words, *others)
+        removals = ("--no-allow", "--no-block", "--no-session", "--no-require", "--no-owner", "--no-public-url")
+        emptied = cli.run_ok("trigger", "set", "desk", *removals, "--json").json
         assert (emptied["allow"], emptied["block"], emptied["session"]) == ([], [], None)
+        assert (emptied["requires"], emptied["owner"], emptied["publicUrl"]) == ([], "admin", None)
+        assert "hint: --no-allow empties it" in cli("trigger", "set", "desk", "--allow", "").err
         refusal = cli("trigger", "set", "desk", "--allow", "7", "--no-allow")
         assert refusal.error == "--allow and its removal cannot be combined"
 
@@ -214,6 +218,7 @@ class TestRoute:
         assert heading.split() == ["ROUTE", "NAME", "STATE", "RANK", "CHANNEL", "TO", "FILTERS"]
         assert row.split()[1:6] == ["to-shop", "active", "-5", "webhook", "analyst"]
         assert cli.run_ok("trigger", "route", "set", "to-shop", "--rank", "9", "--json").json["rank"] == 9
+        assert cli.run_ok("trigger", "route", "set", "to-shop", "--no-filter", "--json").json["filters"] == {}
         assert cli.run_ok("trigger", "route", "disable", "to-shop").err.startswith("the rule 'to-shop' decides about")
         assert not cli.run_ok("trigger", "route", "show", route["id"], "--json").json["active"]
         assert cli.run_ok("trigger", "route", "enable", "to-shop", "--json").json["active"]

@@ -69,6 +69,7 @@ def test_capabilities_are_codes_or_names(cli: CommandLine) -> None:
     assert "capabilities  code-generation (4), workflow-automation (18)\n" in cli.run_ok("agent", "show", "cleo").out
     agent = cli.run_ok("agent", "set", "cleo", "--capability", "16", "--json").json
     assert (agent["version"], agent["config"]["capabilities"]) == (2, [16])
+    assert cli.run_ok("agent", "set", "cleo", "--no-capability", "--json").json["config"]["capabilities"] == []
     for verb, name in (("add", "newcomer"), ("set", "analyst")):
         result = cli("agent", verb, name, *words)
         assert (result.code, result.error) == (2, "--capability: a guest has none of its own")

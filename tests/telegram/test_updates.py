@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from gatepost.channels import pairing_actions as pairing, reply_actions as replies
+from gatepost.channels import intake_actions as intake, pairing_actions as pairing, reply_actions as replies
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
+from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.triggers import actions as triggers
-from gatepost.channels.triggers.trigger import GroupMode
+from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
 from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.directory import entity_actions as directory
-from gatepost.errors import Invalid
+from gatepost.errors import Refused
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Option, Question
 from gatepost.inbox.event import Priority
@@ -233,11 +235,22 @@ def test_metadata_that_a_bot_requires_is_not_guessed(kit: Kit) -> None:
     trigger = set_up_store(kit.store, TOKEN, allow=(7,), requires=("telegram_username",))
     office = VerbOffice(store=kit.store, trigger=trigger, bot=build_profile())
     nameless = {name: value for name, value in ANA.items() if name != "username"}
-    with pytest.raises(Invalid, match="'telegram_username' is missing in the metadata of the text from telegram"):
-        office.take(build_message(1, "hello", **{"from": nameless}))
+    office.take(build_message(1, "hello", **{"from": nameless}))
     office.take(build_message(2, "hello"))
 
     assert len(office.list_events()) == 1
+    [unrouted] = kit.store.read_sync(unrouted_messages.page, by=None)
+    assert unrouted.reason is UnroutedReason.MISSING_METADATA
+    assert office.list_sent() == [
+        "This lacks telegram_username, so nobody gets it. It is kept, and the owner of this bot knows."
+    ]
+    [alert] = office.list_events("admin")
+    assert alert.content.startswith("a message of 'helper' lacks 'telegram_username', which its trigger requires")
+    with pytest.raises(Refused, match="lacks 'telegram_username', which its trigger requires"):
+        kit.store.run_sync(intake.replay_unrouted, unrouted.id, by=None)
+    kit.store.run_sync(triggers.change, "helper", {"config": TriggerConfig(allow=(7,))})
+    kit.store.run_sync(intake.replay_unrouted, unrouted.id, by=None)
+    assert len(office.list_events()) == 2
 
 
 def test_a_reset_raises_the_generation_and_does_not_wake(office: VerbOffice) -> None:

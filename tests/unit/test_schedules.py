@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gatepost.channels import intake_actions as intake
 from gatepost.channels.routing import rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
 from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import (
@@ -143,11 +144,18 @@ async def test_a_trigger_that_was_disabled_does_not_fire_for_what_it_missed(offi
     assert list_slots(office) == [format_rfc3339(enabled.next_at)]
 
 
-async def test_one_that_cannot_fire_does_not_stop_the_others_and_its_owner_is_alerted(office: Kit) -> None:
-    broken = [
-        add_trigger(office, name, requires=("telegram_chat_id",), owner="ben", schedule=HALF_HOUR)
-        for name in ("bad", "worse")
-    ]
+async def test_one_that_cannot_fire_does_not_stop_the_others_and_its_owner_is_alerted(
+    office: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive = intake.receive
+
+    def refuse_some(tx: Any, trigger: Any, *args: Any, **options: Any) -> Any:
+        if trigger.name in ("bad", "worse"):
+            raise Invalid("the content is too long")
+        return receive(tx, trigger, *args, **options)
+
+    monkeypatch.setattr(intake, "receive", refuse_some)
+    broken = [add_trigger(office, name, owner="ben", schedule=HALF_HOUR) for name in ("bad", "worse")]
     add_trigger(office)
     office.clock.advance(HOUR)
     await background_tasks.fire_due_triggers(office.store)
@@ -155,7 +163,7 @@ async def test_one_that_cannot_fire_does_not_stop_the_others_and_its_owner_is_al
     assert len(list_slots(office)) == 1
     alerts = [event.content for event in list_events(office, "ben")]
     assert len(alerts) == 2
-    assert all("could not fire: 'telegram_chat_id' is missing" in text for text in alerts)
+    assert all("could not fire: the content is too long" in text for text in alerts)
     assert show(office, "bad").next_at == broken[0].created_at + 90 * MINUTE
     office.clock.advance(30 * MINUTE)
     await background_tasks.fire_due_triggers(office.store)

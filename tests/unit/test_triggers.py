@@ -11,7 +11,7 @@ from gatepost.channels.triggers import actions as triggers, preview_actions as t
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.api import AddTrigger
 from gatepost.channels.triggers.preview_actions import Preview
-from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
+from gatepost.channels.triggers.trigger import Trigger, TriggerConfig, TriggerSchedule
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.service_call_handlers import ServiceCall, push_calls
 from gatepost.channels.webhooks.verification import Scheme
@@ -50,7 +50,7 @@ def test_a_trigger_is_added_found_closed_and_deleted(store: Store) -> None:
 
     assert trigger.id.startswith("trg_")
     assert (trigger.provider, trigger.scheme, trigger.target) == ("webhook", Scheme.GITHUB, "ana")
-    assert (trigger.prompt, trigger.owner, trigger.active) == ("Look at it.", "admin", True)
+    assert (trigger.prompt, trigger.owner, trigger.active) == ("Look at it.", "team:root/system3", True)
     assert store.read_sync(triggers.show, "issues") == trigger
     assert store.run_sync(triggers.change, "issues", {"active": False}).active is False
     assert store.read_sync(triggers.show, "issues").active is False
@@ -209,9 +209,20 @@ def build_schedule(**fields: Any) -> TriggerConfig:
 
 class TestOwners:
     def test_are_the_administrator_unless_the_root_team_has_a_system3(self, store: Store) -> None:
-        assert store.run_sync(triggers.add, build_trigger("before")).owner == "admin"
+        trigger = store.run_sync(triggers.add, build_trigger())
+        own_trigger = store.run_sync(triggers.add, build_trigger("own", owner="admin"))
+
+        def find_owners(trigger: Trigger) -> tuple[str, list[str]]:
+            owners = store.read_sync(triggers.find_owners, trigger)
+            return store.read_sync(triggers.find_owner, trigger), [owner.name for owner in owners]
+
+        assert find_owners(trigger) == ("admin", ["admin"])
         store.run_sync(directory.register, SYSTEM3)
-        assert store.run_sync(triggers.add, build_trigger("after")).owner == "team:root/system3"
+        assert find_owners(trigger) == ("team:root/system3", ["system3"])
+        assert store.run_sync(triggers.change, "issues", {"prompt": "Look."}, by="system3").prompt == "Look."
+        assert find_owners(own_trigger) == ("admin", ["admin"])
+        store.run_sync(directory.retire, "system3")
+        assert find_owners(trigger) == ("admin", ["admin"])
 
     def test_manage_their_triggers_and_others_learn_nothing_of_them(self, store: Store) -> None:
         store.run_sync(triggers.add, build_trigger(owner="team:anas"))
@@ -324,7 +335,7 @@ class TestChanges:
         (TriggerSpec(name="a", secret=SECRET, config=TriggerConfig(templates=({},))), "says nothing of the payload"),
         (
             TriggerSpec(name="a", secret=SECRET, config=TriggerConfig(requires=("no name",))),
-            "'no name' is not the name",
+            "'no name' is not a path",
         ),
     ],
 )

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given, strategies as st
@@ -13,6 +14,7 @@ from gatepost.channels.routing import unrouted_message_actions as unrouted_messa
 from gatepost.channels.routing.api import UnroutedReason
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE
@@ -208,6 +210,41 @@ async def test_a_prompt_goes_along_as_context(sqlite_ctx: WebhookContext) -> Non
     text = render.render_event(item.event)
     assert text.startswith('[Service: issues] {"n":1} (context "Look at who asks.") (')
     assert text.endswith("external)")
+
+
+@pytest.mark.parametrize("scheme", [Scheme.GITHUB, Scheme.SLACK])
+async def test_json_may_be_in_a_form(sqlite_ctx: WebhookContext, scheme: Scheme) -> None:
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    status, _ = await sqlite_ctx.send(SENDERS[scheme], urlencode({"payload": '{"a":"\u00e9 +&"}'}).encode(), **form)
+
+    [item] = sqlite_ctx.list_inbox()
+    assert status == 202
+    assert isinstance(item.event.data, dict)
+    assert item.event.data["payload"] == {"a": "\u00e9 +&"}
+    for body in (b"payload=x", b"a=1", b"&" * 200, b'{"a":1}'):
+        with pytest.raises(Malformed):
+            await sqlite_ctx.send(SENDERS[scheme], body, **form)
+
+
+async def test_the_ping_of_github_is_answered_and_nobody_gets_it(sqlite_ctx: WebhookContext) -> None:
+    sender, body = SENDERS[Scheme.GITHUB], b'{"zen":"Keep it logically awesome."}'
+    headers = sender.build_headers(body, sqlite_ctx.kit.clock.now(), X_GitHub_Event="ping")
+
+    assert await sqlite_ctx.post("github", headers.items(), body) == (200, b"pong")
+    sqlite_ctx.assert_nothing_stored()
+
+
+async def test_what_lacks_something_required_is_kept(sqlite_ctx: WebhookContext) -> None:
+    store = sqlite_ctx.store
+    store.run_sync(triggers.change, "github", {"config": TriggerConfig(requires=("issue.number",))})
+    sender = SENDERS[Scheme.GITHUB]
+    assert (await sqlite_ctx.send(sender, b'{"issue":{}}', X_GitHub_Delivery="1"))[1] == {"events": []}
+    assert len((await sqlite_ctx.send(sender, b'{"issue":{"number":7}}', X_GitHub_Delivery="2"))[1]["events"]) == 1
+
+    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+    assert unrouted.reason is UnroutedReason.MISSING_METADATA
+    [alert] = sqlite_ctx.list_inbox("admin")
+    assert alert.event.content.startswith("a message of 'github' lacks 'issue.number', which its trigger requires")
 
 
 async def test_a_team_gets_it_and_nobody_twice(ctx: WebhookContext) -> None:

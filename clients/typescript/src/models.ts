@@ -2919,7 +2919,7 @@ export interface Trigger {
   prompt: string | null;
   owner: string;
   session: string | null;
-  /** metadata that every message must have */
+  /** dotted paths of metadata, or of a payload, that nothing may lack */
   requires: string[];
   /** how the payloads of a webhook become lines */
   templates: Record<string, unknown>[];
@@ -3022,7 +3022,7 @@ export interface UnroutedMessagePage {
   next: string | null;
 }
 
-export type UnroutedReason = "no_route" | "no_target";
+export type UnroutedReason = "missing_metadata" | "no_route" | "no_target";
 
 /** What runs have used. It has the fields `agent`, `model`, `cause` and `startsAt` by which it is grouped. */
 export interface Usage {

@@ -3,8 +3,8 @@ An envelope: what reaches Gatepost through a trigger, the same for every channel
 
 It says on which channel and in which session something came (its route), and holds the channel's own ids, so that a
 reply finds its way back; who reads the event sees them as metadata (`channels/user_message_actions.py`). A trigger can
-require more metadata, and `check_envelope` refuses an envelope in which some is missing. A reset says so in its
-metadata, on every channel.
+require more, and an envelope that lacks it is kept as unrouted (`find_missing`). A reset says so in its metadata, on
+every channel.
 
 A session on a channel with chats is one person in one chat, and in one thread of it (`channels/provider.py`). `/reset`
 ends it for good: the next generation has another name.
@@ -16,6 +16,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from gatepost.channels.provider import Recording
+from gatepost.channels.wording import dotted_path
+from gatepost.channels.wording.dotted_path import MISSING
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum, check_storable, check_text
 from gatepost.errors import Invalid, quote_value
@@ -67,11 +69,22 @@ class Envelope(Struct, frozen=True, kw_only=True):
     recording: Recording | None = None
 
 
-def check_envelope(envelope: Envelope, required: Sequence[str] = ()) -> Envelope:
+def find_missing(envelope: Envelope, required: Sequence[str]) -> str | None:
     """
-    Return the envelope if it has a route and the metadata that its trigger requires; raise Invalid that names the first
-    missing one. An empty text is missing. The payload is not checked here.
+    Return the first of the required paths at which an envelope has nothing, neither in its metadata nor in its payload;
+    None if it has all. Null and an empty text are nothing.
     """
+    route: Json = {"channel": envelope.channel, "session_id": envelope.session, **envelope.metadata}
+    for name in required:
+        path = dotted_path.parse_path(name)
+        values = [dotted_path.read_path(document, path) for document in (route, envelope.payload)]
+        if all(value in (MISSING, None, "") for value in values):
+            return name
+    return None
+
+
+def check_envelope(envelope: Envelope) -> Envelope:
+    """Return the envelope if it has a route, and texts that can be stored. The payload is not checked here."""
     for field, text in (("channel", envelope.channel), ("session", envelope.session)):
         if not text:
             raise Invalid(f"the envelope has no {field}")
@@ -89,14 +102,9 @@ def check_envelope(envelope: Envelope, required: Sequence[str] = ()) -> Envelope
             raise Invalid(f"{quote_value(name)} in the metadata must be a string, not {quote_value(value)}")
         check_storable("name of the metadata", name)
         check_storable(f"metadata {quote_value(name)}", value)
-    for name in (*([RESET_FIELD] if envelope.kind is EnvelopeKind.RESET else []), *required):
-        if not envelope.metadata.get(name):
-            raise Invalid(
-                f"{quote_value(name)} is missing in the metadata of the {envelope.kind} from {envelope.channel}"
-            )
-    if envelope.kind is EnvelopeKind.RESET and envelope.metadata[RESET_FIELD] != RESET_VALUE:
+    if envelope.kind is EnvelopeKind.RESET and envelope.metadata.get(RESET_FIELD) != RESET_VALUE:
         raise Invalid(
-            f"{RESET_FIELD} is {quote_value(envelope.metadata[RESET_FIELD])} in the metadata of a reset",
+            f"{RESET_FIELD} is {quote_value(envelope.metadata.get(RESET_FIELD))} in the metadata of a reset",
             hint=f"it must be {RESET_VALUE!r}",
         )
     return envelope

@@ -60,8 +60,9 @@ class Received(Struct, frozen=True, kw_only=True):
     duplicate: bool = False
     #: the id under which it is kept, if it is unrouted
     unrouted: str | None = None
-    #: the decision that it has answered, and a sentence for whoever answered
+    #: the decision that it has answered
     decision: str | None = None
+    #: a sentence for whoever wrote it: what has become of an answer, or that nobody gets it
     notice: str | None = None
     #: the entry of the shared inbox: the prompt, or the question that it has answered
     entry: str | None = None
@@ -97,7 +98,7 @@ def receive(
     `details` (of its data) are for the event. `to` is an address that gets it instead of whom the rules name. An
     envelope that comes again with the same key changes nothing.
     """
-    envelope = envelopes.check_envelope(envelope, trigger.config.requires if trigger is not None else ())
+    envelope = envelopes.check_envelope(envelope)
     number = trigger.number if trigger is not None else None
     sender = directory.find_live(tx, person) if person is not None else None
     is_user_channel = _is_user_channel(trigger, envelope)
@@ -113,8 +114,9 @@ def receive(
     outcome = recipients.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
         author = sender.number if sender is not None else None
-        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author)
-        received = Received(unrouted=kept, duplicate=kept is None)
+        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author, outcome.missing)
+        notice = _build_unrouted_notice(trigger, outcome) if trigger is not None and kept is not None else None
+        received = Received(unrouted=kept, duplicate=kept is None, notice=notice)
     else:
         received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome)
     received = replace(received, envelope=envelope, fields=fields, route=outcome)
@@ -132,6 +134,11 @@ def receive(
         metadata={**envelope.metadata, _TARGETS_FIELD: " ".join(received.targets)},
     )
     return replace(received, entry=entry)
+
+
+def _build_unrouted_notice(trigger: Trigger, route: RouteDecision) -> str:
+    problem = f"This lacks {route.missing}, so nobody gets it." if route.missing else "Nobody can read this yet."
+    return f"{problem} It is kept, and the owner of this {trigger.noun} knows."
 
 
 def reset(
@@ -213,6 +220,11 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     unrouted_messages.check_open(message)
     trigger = triggers.find(tx, message.trigger) if message.trigger is not None else None
     outcome = recipients.decide(tx, message.envelope, trigger)
+    if outcome.missing is not None:
+        raise Refused(
+            f"the message {id!r} lacks {outcome.missing!r}, which its trigger requires",
+            hint="change what is required: `gatepost trigger set` with --require or --no-require",
+        )
     if outcome.reason is not None:
         raise Refused(
             f"the message {id!r} still has nowhere to go ({outcome.reason.value})",

@@ -52,7 +52,6 @@ _CODE: Final = (
     "I do not know you yet. Your code is **{code}**. Give it to the administrator of this {noun}: "
     "it is valid for an hour. After that, or if it is refused, write to me again."
 )
-_UNROUTED: Final = "Nobody can read this yet. It is kept, and the owner of this {noun} knows."
 #: characters of a message id that are shown
 _MAX_ID_LENGTH: Final = 200
 #: characters of a key
@@ -251,8 +250,6 @@ def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMes
     )
     if received.notice is not None:
         _say(tx, writer, received.notice)
-    elif received.unrouted is not None:
-        _say(tx, writer, _UNROUTED.format(noun=writer.trigger.noun))
     return TakenMessage(outcome=IntakeOutcome.RECEIVED, received=received)
 
 

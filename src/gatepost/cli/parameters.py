@@ -166,7 +166,10 @@ class SpecType(click.ParamType[Any]):
         spec = self.spec
         if spec.flag is not None and not value.strip() and not spec.metavar.startswith("TEXT"):
             # An unset variable of a script must not pass for an option that is left out.
-            raise Invalid(f"{spec.flag} is empty", hint="leave it out, or give it a value")
+            removal = f"--no-{spec.flag.removeprefix('--')}"
+            can_remove = ctx is not None and any(removal in parameter.opts for parameter in ctx.command.params)
+            hint = f"{removal} empties it" if can_remove else "leave it out, or give it a value"
+            raise Invalid(f"{spec.flag} is empty", hint=hint)
         parse = spec.parse or (partial(check_choice, spec.choices) if spec.flag is not None and spec.choices else None)
         if parse is None:
             return value

@@ -192,7 +192,8 @@ def _list_plans(tx: Reader, owner: str | None, until: Instant) -> list[Recurrenc
 
 
 def _list_triggers(tx: Reader, owner: str | None, until: Instant) -> list[Trigger]:
-    due = [build_trigger(row) for row in tx.fetch_all("reports/fires/list_triggers", until=until)]
+    stored = [build_trigger(row) for row in tx.fetch_all("reports/fires/list_triggers", until=until)]
+    due = [replace(trigger, owner=triggers.find_owner(tx, trigger)) for trigger in stored]
     if owner is None:
         return due
     number = directory.find(tx, owner).number

@@ -135,6 +135,7 @@ def set_agent(
     request: api.ChangeAgent,
     configuration: Configuration,
     no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
+    no_capability: Annotated[bool, flag("--no-capability", "remove its capabilities")] = False,
     alias: Annotated[list[str] | None, option("--alias", "ID", "one more name; repeatable")] = None,
     no_alias: Annotated[list[str] | None, option("--no-alias", "ID", "an alias to remove; repeatable")] = None,
     config: ConfigFile = None,
@@ -157,6 +158,10 @@ def set_agent(
         if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
             raise Invalid("--no-team cannot be combined with --team or --role")
         request = replace(request, team=None, role=None)
+    if no_capability:
+        if request.capabilities is not msgspec.UNSET:
+            raise Invalid("--capability and its removal cannot be combined", hint="leave one of them out")
+        request = replace(request, capabilities=None)
     if request == api.ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
     with connect(configuration) as connection:

@@ -40,6 +40,7 @@ export function describeState(trigger: Trigger): { name: string; tone: string } 
 const REASONS: Record<UnroutedReason, string> = {
   no_route: "no rule, trigger or default has a recipient for it",
   no_target: "nobody is at the address that it should go to",
+  missing_metadata: "it lacks what the trigger requires",
 };
 
 export function describeReason(reason: UnroutedReason): string {

@@ -169,6 +169,8 @@ class UnroutedReason(ParsedEnum, description="a reason"):
     NO_ROUTE = "no_route"
     #: there is a target, and nobody is there
     NO_TARGET = "no_target"
+    #: it lacks what its trigger requires
+    MISSING_METADATA = "missing_metadata"
 
 
 class UnroutedOutcome(ParsedEnum, description="a way to end a kept message"):

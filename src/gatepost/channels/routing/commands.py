@@ -10,7 +10,7 @@ from gatepost.channels.routing import api
 from gatepost.cli import output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import connect
-from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, json_limits as strict
 from gatepost.errors import Invalid, Malformed, quote_value
 from gatepost.inbox import event_rendering as render
@@ -104,7 +104,11 @@ def add(
     **_FIELDS,
 )
 def set_route(
-    request: api.ChangeRoute, configuration: Configuration, filter: FilterOption = None, json: JsonFlag = False
+    request: api.ChangeRoute,
+    configuration: Configuration,
+    filter: FilterOption = None,
+    no_filter: Annotated[bool, flag("--no-filter", "let it be about everything on its channel")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """
     Change the given fields of a rule; the others stay. Filters and targets are replaced as a whole.
@@ -115,8 +119,10 @@ def set_route(
       gatepost trigger route set till --rank 20
       gatepost trigger route set till --filter payload.project=shop --to team:web
     """
-    if filter:
-        request = msgspec.structs.replace(request, filters=dict(filter))
+    if filter and no_filter:
+        raise Invalid("--filter and its removal cannot be combined", hint="leave one of them out")
+    if filter or no_filter:
+        request = msgspec.structs.replace(request, filters=dict(filter or ()))
     if request == api.ChangeRoute(id=request.id):
         raise Invalid("nothing to change", hint="give a new value, such as --rank 20 or --to ADDRESS")
     with connect(configuration) as connection:

@@ -1,11 +1,12 @@
 """
 Decide who gets what comes through a trigger, or what a person writes in a chat.
 
+    nobody, if it lacks what its trigger requires: it is kept as unrouted
     the rule with the highest rank that matches (`channels/routing/rule.py`)
     else the target of the trigger
     else `user-agent`, if there is such an agent
     else System4 of the root team, if it is there
-    else nobody: it is kept as unrouted (`channels/routing/unrouted_message_actions.py`)
+    else nobody, again (`channels/routing/unrouted_message_actions.py`)
 
 Spaces know no rules.
 """
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from gatepost.channels import envelope as envelopes
 from gatepost.channels.envelope import Envelope
 from gatepost.channels.routing import rule as route_rule, rule_actions as routing_rules
 from gatepost.channels.routing.api import UnroutedReason
@@ -32,10 +34,16 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
     rule: str | None
     #: None if somebody gets it
     reason: UnroutedReason | None = None
+    #: the path of what it lacks, if that is the reason
+    missing: str | None = None
 
 
 def decide(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RouteDecision:
     """Return who gets a message."""
+    missing = envelopes.find_missing(envelope, trigger.config.requires) if trigger is not None else None
+    if missing is not None:
+        reason = UnroutedReason.MISSING_METADATA
+        return RouteDecision(targets=(), rule=None, reason=reason, missing=missing)
     document = route_rule.build_document(envelope, trigger.name if trigger is not None else None)
     rule = route_rule.find_rule(routing_rules.list_active(tx, envelope.channel), document)
     if rule is not None:

@@ -49,10 +49,12 @@ def keep(
     dedup_key: str,
     fields: EventFields,
     sender: int | None,
+    missing: str | None = None,
 ) -> str | None:
     """
     Keep an unrouted message, and tell the owner of its trigger once an hour. Return the id under which it is
-    kept; None if it was kept before. A schedule says the same in each slot, so only one message of it waits.
+    kept; None if it was kept before. A schedule says the same in each slot, so only one message of it waits. `missing`
+    is what it lacks.
     """
     number = trigger.number if trigger is not None else None
     strict.encode_json(envelope.payload, "payload", tx.limits.data)
@@ -64,7 +66,8 @@ def keep(
         if id is None:
             return None
     name = trigger.name if trigger is not None else envelope.channel
-    text = f"a message of {name!r} reached nobody ({reason.value}): `gatepost trigger dead` lists what is kept"
+    problem = f"lacks {missing!r}, which its trigger requires" if missing else f"reached nobody ({reason.value})"
+    text = f"a message of {name!r} {problem}: `gatepost trigger dead` lists what is kept"
     topic = f"unrouted:{name}:{tx.now // HOUR}"
     owners = triggers.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=name) for owner in owners])

@@ -291,9 +291,21 @@ def find_own(tx: Reader, name: str, by: str | None) -> Trigger:
     return trigger
 
 
+def find_owner(tx: Reader, trigger: Trigger) -> str:
+    """
+    Return the address that owns a trigger. System3 of the root team, which owns those whose owner nobody has named, is
+    the administrator as long as there is no such agent.
+    """
+    default = address.parse(DEFAULT_OWNER)
+    is_default = trigger.owner == DEFAULT_OWNER
+    if is_default and not any(entity.is_live for entity in directory.resolve(tx, [default]).get(default, ())):
+        return directory.ADMINISTRATOR
+    return trigger.owner
+
+
 def is_owner(tx: Reader, trigger: Trigger, by: str) -> bool:
     """Return True if an entity is at the address that owns a trigger."""
-    target = address.parse(trigger.owner)
+    target = address.parse(find_owner(tx, trigger))
     entity = directory.find(tx, by)
     return any(owner.number == entity.number for owner in directory.resolve(tx, [target]).get(target, ()))
 
@@ -322,13 +334,11 @@ def _require_secret(tx: Reader, trigger: Trigger) -> None:
 
 
 def _resolve_owner(tx: Reader, text: str | None, by: str | None) -> str:
-    """Return the address of an owner; the default is System3 of the root team, else the administrator."""
+    """Return the address of an owner; of a trigger that an entity adds, the default is that entity."""
+    if by is None and text in (None, DEFAULT_OWNER):
+        return DEFAULT_OWNER  # whoever that is when it is asked for
     if text is None:
-        if by is not None:
-            return directory.find_live(tx, by).name
-        default = address.parse(DEFAULT_OWNER)
-        has_default = any(entity.is_live for entity in directory.resolve(tx, [default]).get(default, ()))
-        return DEFAULT_OWNER if has_default else directory.ADMINISTRATOR
+        return directory.find_live(tx, by or directory.ADMINISTRATOR).name
     owner = resolve_target(tx, text)
     if isinstance(address.parse(owner), AllAgentsAddress):
         raise Invalid("not every agent can own a trigger", hint="name an entity or a team")

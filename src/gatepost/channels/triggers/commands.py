@@ -70,7 +70,11 @@ _FIELDS: Final[dict[str, Any]] = {
     "prompt": option("--prompt", "TEXT"),
     "owner": option("--owner", "ADDRESS"),
     "session": option("--session", "TEMPLATE", "a template of its channel sessions, such as pr-{{number}}"),
-    "requires": option("--require", "FIELD", "metadata that every message must have; repeatable"),
+    "requires": option(
+        "--require",
+        "PATH",
+        "metadata, such as telegram_username, or a dotted path into a payload, that nothing may lack; repeatable",
+    ),
     "allow": option("--allow", "ID", "a chat or a user who may write to a bot; repeatable", parse=_parse_id),
     "block": option("--block", "ID", "a chat or a user who may not; repeatable", parse=_parse_id),
     "secret": option(
@@ -203,6 +207,9 @@ def set_trigger(
     no_session: Annotated[bool, flag("--no-session", "let its name be the channel session")] = False,
     no_allow: Annotated[bool, flag("--no-allow", "let nobody write to a bot but who is paired")] = False,
     no_block: Annotated[bool, flag("--no-block", "block no chat and no user")] = False,
+    no_require: Annotated[bool, flag("--no-require", "require nothing")] = False,
+    no_owner: Annotated[bool, flag("--no-owner", "let the default be its owner")] = False,
+    no_public_url: Annotated[bool, flag("--no-public-url", "remove the URL of the gateway")] = False,
     json: JsonFlag = False,
 ) -> None:
     """
@@ -224,6 +231,9 @@ def set_trigger(
         (no_session, "session", "--session"),
         (no_allow, "allow", "--allow"),
         (no_block, "block", "--block"),
+        (no_require, "requires", "--require"),
+        (no_owner, "owner", "--owner"),
+        (no_public_url, "public_url", "--public-url"),
     ):
         if is_cleared:
             if name in fields or getattr(request, name) is not UNSET:

@@ -2,9 +2,8 @@
 Make the triggers of gatepost.toml, and keep their rows as the file says.
 
 A gateway does this when it starts, a transaction for each trigger, so that one that cannot be made does not stop the
-others; `gatepost doctor` tries it without storing anything. The file decides about everything that it says. What it
-does not say stays as it is in the row: whether the trigger is open, and its owner. So a trigger that was closed by hand
-stays closed.
+others; `gatepost doctor` tries it without storing anything. The file decides about everything but whether the trigger
+is open, if it does not say it: a trigger that was closed by hand stays closed.
 
     in the file, no row                 it is made
     in the file, a row from the file    it is changed, if something differs
@@ -19,7 +18,7 @@ from typing import Any
 from gatepost.channels import conversation_actions as conversations
 from gatepost.channels.triggers import actions as triggers, rows
 from gatepost.channels.triggers.actions import TriggerSpec
-from gatepost.channels.triggers.trigger import ENV_TOKEN, Trigger
+from gatepost.channels.triggers.trigger import DEFAULT_OWNER, ENV_TOKEN, Trigger
 from gatepost.channels.webhooks import verification as webhook
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core import address
@@ -115,10 +114,9 @@ def _find_changes(tx: Reader, row: Trigger, spec: TriggerSpec) -> dict[str, Any]
         "target": str(address.parse(spec.target)) if spec.target is not None else None,
         "prompt": triggers.validate_prompt(spec.prompt),
         "config": config,
+        "owner": str(address.parse(spec.owner or DEFAULT_OWNER)),
         "is_from_file": True,
     }
-    if spec.owner is not None:
-        wanted["owner"] = str(address.parse(spec.owner))
     changes = {name: value for name, value in wanted.items() if value != getattr(row, name)}
     if spec.secret is not None:
         scheme = (spec.scheme or Scheme.HEADER) if spec.provider == "webhook" else None

@@ -45,17 +45,18 @@ def build_spec(request: api.AddTrigger, _: None) -> TriggerSpec:
 
 @api.AddTrigger.prepared_handler(build_spec)
 def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: TriggerSpec) -> api.TriggerView:
-    return api.TriggerView.of(triggers.add(tx, spec, by=caller.entity))
+    trigger = triggers.add(tx, spec, by=caller.entity)
+    return api.TriggerView.of(trigger, owner=triggers.find_owner(tx, trigger))
 
 
 @api.ListTriggers.handler
 def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> Page[api.TriggerView]:
-    return read_page(tx, request, triggers.page, view=_ViewBuilder().build, by=caller.entity, **asdict(request))
+    return read_page(tx, request, triggers.page, view=_ViewBuilder(tx).build, by=caller.entity, **asdict(request))
 
 
 @api.ShowTrigger.handler
 def show_trigger(tx: Reader, request: api.ShowTrigger, caller: Caller) -> api.TriggerView:
-    return _ViewBuilder().build(find_own_trigger(tx, request, caller))
+    return _ViewBuilder(tx).build(find_own_trigger(tx, request, caller))
 
 
 def find_own_trigger(tx: Reader, request: api.ChangeTrigger | api.ShowTrigger, caller: Caller) -> Trigger:
@@ -96,14 +97,14 @@ def change_trigger(
     if request.active is not UNSET:
         changes["active"] = request.active
     if trigger.provider in BUILT_IN_PROVIDERS:
-        return api.TriggerView.of(triggers.change(tx, request.name, changes, by=caller.entity))
+        return _ViewBuilder(tx).build(triggers.change(tx, request.name, changes, by=caller.entity))
     config = _find_config_to_check(request, trigger)
     if config is not None:
         if checked.config is None or checked.config.options != config.options:
             raise Conflict(f"the options of {request.name!r} were changed at the same time", hint="try again")
         changes["config"] = replace(config, sends=checked.config.sends)
     changed = triggers.change(tx, request.name, changes, by=caller.entity)
-    return api.TriggerView.of(changed, problem=checked.problem)
+    return api.TriggerView.of(changed, owner=triggers.find_owner(tx, changed), problem=checked.problem)
 
 
 @api.DeleteTrigger.handler
@@ -133,14 +134,19 @@ def preview_trigger(tx: Transaction, request: api.PreviewTrigger, caller: Caller
 class _ViewBuilder:
     """Builds views of triggers; providers of other packages are loaded once, and only if a trigger has one."""
 
+    def __init__(self, tx: Reader) -> None:
+        self._tx = tx
+
     @cached_property
     def _loaded(self) -> LoadedProviders:
         return plugins.load_providers()
 
     def build(self, trigger: Trigger) -> api.TriggerView:
+        owner = triggers.find_owner(self._tx, trigger)
         if trigger.provider in BUILT_IN_PROVIDERS:
-            return api.TriggerView.of(trigger)
-        return api.TriggerView.of(trigger, problem=plugins.find_problem(trigger.provider, self._loaded))
+            return api.TriggerView.of(trigger, owner=owner)
+        problem = plugins.find_problem(trigger.provider, self._loaded)
+        return api.TriggerView.of(trigger, owner=owner, problem=problem)
 
 
 def build_changes(request: api.TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Meta, Struct, structs
 
 from gatepost.channels.webhooks.verification import Scheme
+from gatepost.channels.wording import dotted_path
 from gatepost.core import address
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
@@ -131,7 +132,9 @@ class TriggerSettings(FieldSet, kw_only=True, rename=None, omit_defaults=True):
     """
 
     session: Annotated[str, Meta(description="a template of the session", examples=["pr-{{number}}"])] | None = None
-    requires: Annotated[tuple[str, ...], describe("metadata that every message must have")] = ()
+    requires: Annotated[
+        tuple[str, ...], describe("dotted paths of metadata, or of a payload, that nothing may lack")
+    ] = ()
     templates: Annotated[
         tuple[Mapping[str, Json], ...],
         describe("how the payloads of a webhook become lines"),
@@ -350,10 +353,9 @@ def check_token_reference(text: str) -> str:
 
 
 def check_requires(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of metadata that a trigger requires."""
+    """Return the dotted paths of what a trigger requires."""
     if len(names) > _MAX_REQUIRED:
         raise Invalid(f"{len(names)} required fields are too many", hint=f"give at most {_MAX_REQUIRED}")
     for name in names:
-        if not name.isidentifier() or not name.isascii():
-            raise Invalid(f"{quote_value(name)} is not the name of a field", hint="such as telegram_chat_id")
+        dotted_path.parse_path(name)
     return tuple(dict.fromkeys(names))

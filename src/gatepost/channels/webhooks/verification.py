@@ -15,6 +15,9 @@ A signature is compared as text, in constant time: different texts may decode to
 several signatures (while a sender changes secrets), one correct signature is enough, and entries that cannot be parsed
 count as wrong. Nothing in a request makes `verify` raise.
 
+GitHub and Slack may send JSON as the field `payload` of a form. GitHub tries a new webhook with a `ping`, Slack with a
+challenge; both are answered, and nobody gets them.
+
 The delivery id of a service stays the same when it delivers again, so repeats are recognised by it. Slack and Stripe
 put it into the body; a body without one is recognised by its signature.
 
@@ -30,6 +33,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final, assert_never
+from urllib.parse import parse_qsl
 
 from msgspec import Struct
 
@@ -47,6 +51,11 @@ MAX_SECRET_LENGTH: Final = 500
 _SECRET_HEADERS: Final = ("x-secret-key", "x-webhook-secret", "x-gitlab-token")
 _STANDARD_PREFIX: Final = "whsec_"
 _TIMESTAMP: Final = re.compile(r"[0-9]{1,12}")
+#: the event by which GitHub tries a new webhook
+_PING: Final = "ping"
+#: the content type of a form
+_FORM: Final = "application/x-www-form-urlencoded"
+_MAX_FORM_FIELDS: Final = 100
 
 
 class Scheme(ParsedEnum, description="a webhook scheme"):
@@ -94,7 +103,7 @@ class WebhookRefusal(Struct, frozen=True):
 
 
 class Challenge(Struct, frozen=True):
-    """A request that tests whether the webhook exists; the response is its own text."""
+    """A request that tests whether the webhook exists, and the text that answers it."""
 
     text: str
 
@@ -204,14 +213,17 @@ def parse_request(
     """Return what a verified request reports; raise Malformed if it cannot be parsed."""
     if (events := cloudevent.unwrap(headers, body)) is not None:
         return tuple(_build_occurrence(event, verification) for event in events)
-    payload = strict.parse_json(body)
+    kind = headers.get("x-github-event") or None if scheme is Scheme.GITHUB else None
+    if kind == _PING:
+        return Challenge("pong")
+    is_form = scheme in (Scheme.GITHUB, Scheme.SLACK) and headers.get("content-type", "").startswith(_FORM)
+    payload = strict.parse_json(_read_form(body) if is_form else body)
     fields = payload if isinstance(payload, dict) else {}
     if scheme is Scheme.SLACK and fields.get("type") == "url_verification":
         return _build_challenge(fields.get("challenge"))
     id_field = {Scheme.SLACK: "event_id", Scheme.STRIPE: "id"}.get(scheme)
     body_id = fields.get(id_field) if id_field else None
     delivery = body_id if isinstance(body_id, str) and body_id else verification.delivery
-    kind = headers.get("x-github-event") or None if scheme is Scheme.GITHUB else None
     return (Occurrence(payload=payload, id=delivery, kind=kind),)
 
 
@@ -229,6 +241,17 @@ def _build_occurrence(event: cloudevent.CloudEvent, verification: Verification) 
     """
     name = event.name if event.is_structured else verification.delivery or event.name
     return Occurrence(payload=event.data, id=name, kind=event.type, details={"cloudEvent": dict(event.attributes)})
+
+
+def _read_form(body: bytes) -> bytes:
+    """Return the JSON in the field `payload` of a form."""
+    try:
+        fields = dict(parse_qsl(body.decode("ascii"), errors="strict", max_num_fields=_MAX_FORM_FIELDS))
+    except ValueError:
+        fields = {}
+    if "payload" not in fields:
+        raise Malformed("the form has no field 'payload'", hint="choose application/json as the content type")
+    return fields["payload"].encode()
 
 
 def _build_challenge(text: Json) -> Challenge:

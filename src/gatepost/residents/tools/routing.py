@@ -68,15 +68,16 @@ def set_trigger(
         trigger = triggers.add(ctx.tx, spec, by=ctx.agent.name)
         if active is False:
             trigger = triggers.change(ctx.tx, name, {"active": False}, by=ctx.agent.name)
-        return _build_trigger(trigger)
+        return _build_trigger(ctx, trigger)
     changes: dict[str, Any] = {"config": config} if config != trigger.config else {}
     if target is not None:
         changes["target"] = target or None
     changes |= {field: value for field, value in (("prompt", prompt), ("active", active)) if value is not None}
     if not changes:
         raise Invalid("nothing to change", hint="give a new value, such as prompt")
-    return _build_trigger(triggers.change(ctx.tx, name, changes, by=ctx.agent.name))
+    return _build_trigger(ctx, triggers.change(ctx.tx, name, changes, by=ctx.agent.name))
 
 
-def _build_trigger(trigger: Trigger) -> Json:
-    return build_result(load_tools(Door.RESIDENT)["disable_trigger"], TriggerView.of(trigger))
+def _build_trigger(ctx: ToolContext, trigger: Trigger) -> Json:
+    owner = triggers.find_owner(ctx.tx, trigger)
+    return build_result(load_tools(Door.RESIDENT)["disable_trigger"], TriggerView.of(trigger, owner=owner))
