@@ -26,7 +26,8 @@ GATEPOST_COMMAND = [sys.executable, "-m", "gatepost.cli.main"]
 class GatewayProcess:
     """`gatepost up`, which can be killed and started again where it was."""
 
-    def __init__(self, home: Path, **environ: str) -> None:
+    def __init__(self, home: Path, log: Path | None = None, /, **environ: str) -> None:
+        self._log = log
         self._environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
         self._environ |= {"GATEPOST_HOME": str(home), "NO_COLOR": "1"} | environ
         self.home = home
@@ -40,13 +41,14 @@ class GatewayProcess:
     def start(self) -> None:
         """Start it, and wait until it listens."""
         port = str(urlsplit(self.url).port) if self.url else "0"
-        self.process = ForkedProcess(
-            [*GATEPOST_COMMAND, "up", "--port", port],
-            env=self._environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        with (self._log or Path(os.devnull)).open("ab") as log:
+            self.process = ForkedProcess(
+                [*GATEPOST_COMMAND, "up", "--port", port],
+                env=self._environ,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith("http://"), "the gateway does not start"
@@ -67,8 +69,8 @@ class GatewayProcess:
 
 
 @contextmanager
-def run_gateway_process(home: Path, **environ: str) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(home, **environ)
+def run_gateway_process(home: Path, log: Path | None = None, /, **environ: str) -> Iterator[GatewayProcess]:
+    process = GatewayProcess(home, log, **environ)
     try:
         yield process
     finally:

@@ -155,7 +155,7 @@ def run(home: Path, names: list[str]) -> list[str]:
     with app.prepare_store(configuration):
         pass
     with ModelServer(script) as server, Chromium.start(require_node()) as chromium:
-        asyncio.run(demo.fill_store(configuration.settings.store, server.url))
+        asyncio.run(demo.fill_store(configuration.settings.store.url, server.url))
         problems = take_main_screenshots(chromium, home, script, names)
         script.pause.open()
         problems += take_ledger_screenshots(chromium, home, names)

@@ -66,15 +66,15 @@ def prepare_store(
     """
     settings = configuration.settings
     with closing(build_store(configuration, signal_sink)) as store:
-        if settings.store.startswith("sqlite:"):
-            path = parse_sqlite_path(settings.store)
+        if settings.store.url.startswith("sqlite:"):
+            path = parse_sqlite_path(settings.store.url)
             if path.parent == configuration.home:
                 paths.make_home(configuration.home)
             with suppress(OSError):  # the file exists; or it cannot be created, and the store will say why
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # for this user alone
         version_before, _ = store.migrate()
         if not version_before:
-            report(f"made a new store: {mask_passwords(settings.store)}")
+            report(f"made a new store: {mask_passwords(settings.store.url)}")
         if register:
             register_administrator(store)
         yield store
@@ -89,11 +89,11 @@ def build_store(
     """
     settings = configuration.settings
     options: dict[str, Any] = {"signal_sink": signal_sink, "limits": settings.build_limits()}
-    if settings.store.startswith("sqlite:"):
+    if settings.store.url.startswith("sqlite:"):
         options["busy_timeout"] = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
     else:
         options["writers"] = settings.postgres.writers
-    return open_store(settings.store, **options)
+    return open_store(settings.store.url, **options)
 
 
 def build_transport(
@@ -101,7 +101,7 @@ def build_transport(
 ) -> Transport:
     """Return the configured transport; it connects when it first listens or sends. `on_change` gets each new status."""
     settings = configuration.settings
-    if settings.transport.startswith("postgres:") and settings.store.startswith("sqlite:"):
+    if settings.transport.startswith("postgres:") and settings.store.url.startswith("sqlite:"):
         raise Invalid(
             "the transport 'postgres:' goes through a store on PostgreSQL, and this one is on SQLite",
             hint="set `transport` to socket:, or `store` to postgresql://...",
@@ -109,7 +109,7 @@ def build_transport(
     with _explain_missing_driver(settings.transport):
         return transports.open_transport(
             settings.transport,
-            store_url=settings.store,
+            store_url=settings.store.url,
             folder=configuration.home / SIGNALS_FOLDER,
             on_change=on_change,
         )

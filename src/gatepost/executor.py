@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from gatepost.core.dry_run import dry_run_sync
-from gatepost.core.ports import Store, Transaction
+from gatepost.core.ports import Store, Transaction, needs_room
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
@@ -56,6 +56,7 @@ def load_handler(operation: Operation) -> None:
         discovery.import_modules("handlers")
 
 
+@needs_room(lambda request, *_: request.operation.needs_room)
 def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation

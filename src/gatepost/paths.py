@@ -173,6 +173,10 @@ class AtomicFile:
                         os.fsync(file.fileno())
             if error is None:
                 self._publish()
+        except OSError as failure:
+            if failure.filename is None:  # of a full disk, whose errors name no file
+                failure.filename = self._path
+            raise
         finally:
             if os.path.exists(self._temporary):
                 os.unlink(self._temporary)

@@ -99,7 +99,19 @@ class TestDoctor:
         cli.push("--broadcast", "all")
         result = cli.run_ok("doctor")
         assert {line.split()[0] for line in result.out.splitlines()} == {"ok"}
-        names = ["home", "settings", "key", "store", "schema", "disk", "integrity", "accounts", "orphans", "notify"]
+        names = [
+            "home",
+            "settings",
+            "key",
+            "store",
+            "schema",
+            "disk",
+            "room",
+            "integrity",
+            "accounts",
+            "orphans",
+            "notify",
+        ]
         assert list(run_checks(cli)) == names
         assert set(cli.run_ok("doctor", "--json").json[0]) == {"check", "ok", "detail", "hint"}
 

@@ -81,7 +81,7 @@ async def test_it_is_not_ready_while_another_file_is_at_the_path(file: Path) -> 
         assert (await read_health(client))[0] == 503
 
 
-async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeeds(
+async def test_it_is_not_ready_after_a_commit_failed_until_a_write_succeeds(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
@@ -93,6 +93,42 @@ async def test_it_is_not_ready_after_a_commit_failed_until_a_small_write_succeed
                 assert (status, document["reason"]) == (503, "the store cannot write")
         assert len([log for log in logs if log["event"] == "store is not ready"]) == 1, "once is enough"
         assert (await read_health(client))[0] == 200, "nobody has to push first"
+
+
+async def test_below_the_reserve_only_what_is_new_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading, draining, answering and deleting go on; health, the log and the metric say it; then all goes on."""
+    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
+        await client.post("/api/agents", json={"name": "ana"})
+        assert (await client.post("/api/inbox", json={"to": "ana", "content": "hello"})).status_code == 201
+        created = await client.post("/api/spaces", json={"name": "Office", "members": ["admin"]})
+        decision = {"question": "Ship it?", "asker": "ana", "of": ["admin"], "options": [{"id": "yes", "label": "Yes"}]}
+        decision_id = (await client.post("/api/decisions", json=decision)).json()["id"]
+        monkeypatch.setattr(server.store, "measure_free_space", lambda: 10 * 1024 * 1024)
+        with structlog.testing.capture_logs() as logs:
+            status, document = await read_health(client)
+            assert (status, document["reason"]) == (503, "the disk of the store is nearly full")
+            for path, body in (
+                ("/api/inbox", {"to": "ana", "content": "hello"}),
+                ("/api/inbox/batch", {"pushes": [{"to": "ana", "content": "hello"}]}),
+                ("/api/spaces/office/messages", {"sender": "admin", "content": "hello"}),
+                ("/api/mail", {"sender": "admin", "to": "ana", "text": "hello"}),
+                ("/api/agents", {"name": "analyst"}),
+            ):
+                answer = await client.post(path, json=body)
+                assert answer.status_code == 503, path
+                assert "10 MiB are free, less than 64 MiB (store.reserve)" in answer.json()["detail"]
+        assert any("nearly full" in log.get("reason", "") for log in logs)
+        assert created.status_code == 201
+        assert (await client.get("/api/inbox/ana")).status_code == 200
+        answered = await client.put(f"/api/decisions/{decision_id}/answer", json={"option": "yes"})
+        assert answered.status_code == 200, "what ends something goes on, and the event of its end with it"
+        drained = await client.post("/api/inbox/ana/drain", json={})
+        assert (drained.status_code, len(drained.json()["items"])) == (200, 2)
+        assert (await client.delete("/api/spaces/office")).status_code == 200
+        assert "gatepost_store_free_bytes 1.048576e+07" in (await client.get("/metrics")).text
+        monkeypatch.undo()
+        assert await push_event(client) == 201
+        assert (await read_health(client))[0] == 200
 
 
 async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,8 @@ ENDLESS: Final = {
 }
 #: spaces between the columns of a table
 _COLUMN_GAP: Final = re.compile(r"(?<=\S) {2,}(?=\S)")
+#: the room on the disk, as `doctor` prints it
+_FREE_SPACE: Final = re.compile(r"\d+(?= MiB are free)")
 
 
 def answer_commands(steps: Sequence[Step]) -> dict[int, list[str]]:
@@ -184,6 +186,7 @@ class Terminal:
             return []
         if str(self._folder) in text:
             text = _COLUMN_GAP.sub("  ", text)  # the width of a column depends on the path of the folder
+        text = _FREE_SPACE.sub("<measured>", text)
         lines = self._values.mask(text).split("\n")
         return lines[:-1] if not lines[-1] else [*lines, "(without a line end)"]
 

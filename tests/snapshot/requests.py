@@ -43,8 +43,8 @@ _USUAL_HEADERS: Final = {
 }
 #: headers that are shown with the status, or say nothing about the answer
 _OTHER_HEADERS: Final = frozenset(("content-length", "content-type"))
-#: numbers that are measured: the size of a file, and how long an answer took
-_MEASURED: Final = re.compile(r'(?<="storeBytes":)\d+|(?<=} )\S+$', re.MULTILINE)
+#: numbers that are measured: the size of a file, the room on its disk, and how long an answer took
+_MEASURED: Final = re.compile(r'(?<="storeBytes":)\d+|(?<=free_bytes )\d\S+$|(?<=} )\S+$', re.MULTILINE)
 
 
 async def answer_requests(steps: Sequence[Step]) -> dict[int, list[str]]:

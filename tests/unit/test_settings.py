@@ -237,14 +237,14 @@ class TestValues:
         assert error.value.hint == 'name each as OWNER/NAME: ["acme/shop", "acme/site"]'
 
     def test_a_relative_store_is_relative_to_whoever_names_it(self, home: Path, work_dir: Path) -> None:
-        assert load(home).settings.store == f"sqlite:///{home}/gatepost.db"
-        assert load(home, 'store = "sqlite:///mine.db"').settings.store == f"sqlite:///{home}/mine.db"
-        assert load(home, GATEPOST_STORE="sqlite:///mine.db").settings.store == f"sqlite:///{work_dir}/mine.db"
-        assert load(home, GATEPOST_STORE="sqlite:////mine.db").settings.store == "sqlite:////mine.db"
+        assert load(home).settings.store.url == f"sqlite:///{home}/gatepost.db"
+        assert load(home, 'store = "sqlite:///mine.db"').settings.store.url == f"sqlite:///{home}/mine.db"
+        assert load(home, GATEPOST_STORE="sqlite:///mine.db").settings.store.url == f"sqlite:///{work_dir}/mine.db"
+        assert load(home, GATEPOST_STORE="sqlite:////mine.db").settings.store.url == "sqlite:////mine.db"
         (home / "gatepost.toml").unlink()
         (home.parent / "gatepost.toml").write_text('store = "sqlite:///data/mine.db"')
         configuration = settings.load({"GATEPOST_HOME": str(home)})
-        assert configuration.settings.store == f"sqlite:///{home.parent}/data/mine.db"
+        assert configuration.settings.store.url == f"sqlite:///{home.parent}/data/mine.db"
 
 
 class TestWithoutAFolder:
@@ -419,8 +419,8 @@ class TestSecrets:
 
     def test_a_store_is_shown_without_its_password(self, home: Path) -> None:
         configuration = load(home, GATEPOST_STORE="postgresql://ana:secret@db/gatepost")
-        assert "secret" in configuration.settings.store
-        assert "secret" not in str(configuration.values["store"])
+        assert "secret" in configuration.settings.store.url
+        assert "secret" not in str(configuration.values["store.url"])
 
 
 class TestTemplate:

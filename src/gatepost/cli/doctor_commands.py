@@ -38,7 +38,7 @@ class Finding:
 def doctor(json: JsonFlag = False) -> None:
     """
     Check the home, the settings, the administrator's key, what transcribes voice messages, the store (schema, disk,
-    integrity, accounts, orphans), the rules of work.notify and the triggers of gatepost.toml.
+    room, integrity, accounts, orphans), the rules of work.notify and the triggers of gatepost.toml.
 
     Prints a line for each check, and exits with 1 if something is wrong.
 
@@ -115,7 +115,7 @@ def _check_speech(configuration: Configuration) -> Iterator[Finding]:
 def _check_store(configuration: Configuration) -> Iterator[Finding]:
     from gatepost import app
 
-    url = settings.mask_passwords(configuration.settings.store)
+    url = settings.mask_passwords(configuration.settings.store.url)
     reports: list[str] = []
     try:
         with app.prepare_store(configuration, report=reports.append) as store:
@@ -123,11 +123,22 @@ def _check_store(configuration: Configuration) -> Iterator[Finding]:
             yield Finding("schema", True, f"version {store.migrate()[1]}")
             is_durable, detail = store.check_durability()
             yield Finding("disk", is_durable, detail, _DISK_HINT)
+            yield _check_room(store, configuration.settings.store.reserve)
             yield from _check_contents(store)
             yield from _check_triggers(configuration, store)
             yield from _check_providers(store)
     except GatepostError as error:
         yield _build_fault("store", error)
+
+
+def _check_room(store: Store, reserve: int) -> Finding:
+    try:
+        store.try_to_write()
+    except Unavailable as error:
+        return _build_fault("room", error)
+    free = store.measure_free_space()
+    limit = f"nothing new is stored below {reserve >> 20} MiB (store.reserve)"
+    return Finding("room", True, "the database can grow" if free is None else f"{free >> 20} MiB are free; {limit}")
 
 
 def _check_contents(store: Store) -> Iterator[Finding]:

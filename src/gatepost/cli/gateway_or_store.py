@@ -103,7 +103,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[CommandConne
 def find_gateway(configuration: Configuration) -> str | None:
     """Return the URL of the gateway of this home, if one runs and is on the store that is set."""
     gateway = gateway_files.find_gateway(configuration.home)
-    return gateway.url if gateway and gateway.store == mask_passwords(configuration.settings.store) else None
+    return gateway.url if gateway and gateway.store == mask_passwords(configuration.settings.store.url) else None
 
 
 def check_gateway(configuration: Configuration, url: str) -> None:

@@ -32,7 +32,7 @@ def init(json: JsonFlag = False) -> None:
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
     reports: list[str] = []
     with app.prepare_store(configuration, report=reports.append) as store:
-        steps.append(("store", str(configuration.values["store"]), bool(reports)))
+        steps.append(("store", str(configuration.values["store.url"]), bool(reports)))
         new = gateway_files.ensure_admin_key(store, home)
         steps.append(("key", str(home / gateway_files.ADMIN_KEY), new))
     if json:

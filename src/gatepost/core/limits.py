@@ -28,6 +28,8 @@ class Limits:
     gates: int = 1_000
     #: broadcasts of one entity in 24 hours
     broadcasts: int = 100
+    #: free bytes of the disk below which nothing new is stored
+    reserve: int = 64 * 1024 * 1024
     #: whether gates may run commands
     can_run_commands: bool = False
     #: the repositories on GitHub (`owner/name`) that `ci` gates may ask about

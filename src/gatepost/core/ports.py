@@ -139,7 +139,10 @@ Query = Callable[Concatenate[Reader, P], T]
 class Store(Protocol):
     @property
     def failure(self) -> str | None:
-        """Why the last writing transaction could not be stored; None if it was stored."""
+        """
+        Why a writing transaction could not be stored; None again after one that is at least as large was stored, or
+        `try_to_write` has succeeded.
+        """
 
     @property
     def commit_count(self) -> int:
@@ -173,6 +176,15 @@ class Store(Protocol):
     def check_durability(self) -> tuple[bool, str]:
         """Return True if commits survive a crash of the machine, and the database settings that decide it."""
 
+    def measure_free_space(self) -> int | None:
+        """Return the free bytes of the disk that the store is on; None if that cannot be known."""
+
+    def require_room(self) -> None:
+        """Raise Unavailable if the disk has less free space than `Limits.reserve`."""
+
+    def try_to_write(self) -> None:
+        """Write as much as the transaction that failed, and undo it; raise Unavailable if that is not possible."""
+
     def shrink(self) -> None:
         """Return free disk space to the system, unless other transactions would have to wait for it now."""
 
@@ -191,6 +203,19 @@ def weigh_by(weigh: Callable[[Any], int]) -> Callable[[V], V]:
 
     def mark(verb: V) -> V:
         verb.weigh = weigh  # type: ignore[attr-defined]
+        return verb
+
+    return mark
+
+
+def needs_room(when: Callable[..., bool] = lambda *_: True) -> Callable[[V], V]:
+    """
+    Mark a verb that stores something new, if `when` says so of its arguments. As the verb of a call it is refused while
+    the disk is nearly full; other verbs, such as an ack, go on, and may use it.
+    """
+
+    def mark(verb: V) -> V:
+        verb.needs_room = when  # type: ignore[attr-defined]
         return verb
 
     return mark

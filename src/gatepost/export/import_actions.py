@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from gatepost.core import json_limits as strict, text
-from gatepost.core.ports import Transaction
+from gatepost.core.ports import Transaction, needs_room
 from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.errors import Conflict, Invalid, TooLarge, quote_value
 from gatepost.export import catalog_rows as catalog, imported_row_check_actions as row_checks
@@ -42,6 +42,7 @@ class _Line(NamedTuple):
     row: dict[str, Any]
 
 
+@needs_room()
 def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = False) -> Summary:
     """
     Insert the rows of an export into an empty store, or raise the first error. With `repair`, for the export of a

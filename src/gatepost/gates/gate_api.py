@@ -175,6 +175,7 @@ class ShowGate(Request[GateView]):
 @write(
     "PUT /api/gates/{id}/resolution",
     access=ActAs("by", default="admin"),
+    needs_room=False,
     lane="{id}",
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),

@@ -3,9 +3,9 @@ When a gateway is ready, degraded or unavailable (`/health`), and what it counts
 
 Health needs no credential and shows no names: what a database says goes to the log, the first time it says so. Every
 request checks that the store answers. A store that can be read may still be unable to write (a full disk, a lock, a
-file that was deleted): after a commit that failed it is not ready until a small write succeeds, which is tried every
-few seconds at most. The accounts and the lag cost a look at every pending item, so they are read every few seconds at
-most, however many requests there are.
+file that was deleted): after a commit that failed it is not ready until a write of that size succeeds, which is tried
+every few seconds at most; nor is it while the disk has less free space than `store.reserve`. The accounts and the lag
+cost a look at every pending item, so they are read every few seconds at most, however many requests there are.
 """
 
 import asyncio
@@ -27,7 +27,6 @@ from gatepost.gateway.health_api import AccountingView, HealthView, ReadMetrics,
 from gatepost.gateway.http_exchange import HttpAnswer, encode
 from gatepost.inbox import account_actions
 from gatepost.operations.access import Caller
-from gatepost.worker import clock_repair_actions as clock_repair
 
 log = structlog.get_logger("gatepost.health")
 
@@ -69,6 +68,8 @@ class Meters:
         self.balanced = Gauge("gatepost_accounts_balanced", "1 while every account balances", registry=registry)
         text = "Signals after a commit that failed in this process"
         self.ring_failures = Gauge("gatepost_ring_failures", text, registry=registry)
+        text = "Free bytes of the disk that the store is on"
+        self.free_space = Gauge("gatepost_store_free_bytes", text, registry=registry)
         #: with the time until which it is kept
         self._inbox_status: tuple[float, InboxStatus] | None = None
         self._status_lock = asyncio.Lock()
@@ -86,8 +87,15 @@ class Meters:
             return self._inbox_status[1]
 
     async def check_writes(self, state: GatewayState) -> None:
-        """Return if the last commit succeeded, or a small write does now; else raise Unavailable."""
+        """Return if no commit has failed, or a write of that size succeeds now; else raise Unavailable."""
         if state.store.failure is None:
+            try:
+                state.store.require_room()
+            except Unavailable as error:
+                self.log_once(error.message)
+                raise Unavailable("the disk of the store is nearly full") from None
+            if self._logged_reasons:
+                log.info("store is ready again")
             self._logged_reasons.clear()
             return
         self.log_once(state.store.failure)
@@ -144,6 +152,8 @@ async def read_metrics(state: GatewayState, request: ReadMetrics, caller: Caller
     meters.degraded.set(state.signal_bus.status.is_degraded)
     meters.lag.set(inboxes.lag)
     meters.ring_failures.set(state.store.signal_failures + state.signal_bus.failures)
+    if (free_space := state.store.measure_free_space()) is not None:
+        meters.free_space.set(free_space)
     meters.balanced.set(inboxes.is_balanced)
     meters.unrouted.set(inboxes.unrouted)
     meters.failing_channels.set(inboxes.failing_channels)
@@ -165,7 +175,7 @@ async def _read_clock_skew(state: GatewayState) -> Duration:
 
 async def _try_to_write(store: Store) -> None:
     with suppress(GatepostError):  # the store keeps the reason
-        await store.run(clock_repair.note_time, lane="health")
+        await asyncio.to_thread(store.try_to_write)
 
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:

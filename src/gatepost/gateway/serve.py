@@ -274,7 +274,7 @@ async def _serve_on(
         timeout_graceful_shutdown=_STOP_TIMEOUT,
     )
     server = _Server(config, state.live_streams)
-    store_name = mask_passwords(configuration.settings.store)
+    store_name = mask_passwords(configuration.settings.store.url)
     interval = configuration.settings.janitor.interval / SECOND
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
     url = f"http://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"

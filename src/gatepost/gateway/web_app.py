@@ -85,6 +85,8 @@ class GatewayApp:
     def _count(self, exchange: HttpExchange, seconds: float) -> None:
         """Count and log an answer by the endpoint's template, never by the path: paths have names in them."""
         method = exchange.method if exchange.method in _METHODS else "OTHER"
+        if exchange.status == 503 and self.state.store.failure is not None:
+            self.state.meters.log_once(self.state.store.failure)
         self.state.meters.requests.labels(exchange.template, method, exchange.status).inc()
         self.state.meters.seconds.labels(exchange.template).observe(seconds)
         log.debug(

@@ -370,7 +370,9 @@ def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
             proof_timeout=loaded_settings.hooks.proof,
         ),
         limits=asdict(loaded_settings.build_limits()),
-        store=settings.mask_passwords(loaded_settings.store),
-        file=str(app.parse_sqlite_path(loaded_settings.store)) if loaded_settings.store.startswith("sqlite:") else None,
+        store=settings.mask_passwords(loaded_settings.store.url),
+        file=str(app.parse_sqlite_path(loaded_settings.store.url))
+        if loaded_settings.store.url.startswith("sqlite:")
+        else None,
         spool=loaded_settings.spool.path,
     )

@@ -201,7 +201,7 @@ def _list_gates(configuration: Configuration, hook: str) -> Iterable[SessionGate
 @contextmanager
 def _open_context(configuration: Configuration, session: str) -> Iterator[HookContext]:
     """Open what a hook of that session has, on whichever store."""
-    store = None if configuration.settings.store.startswith("sqlite:") else app.build_store(configuration)
+    store = None if configuration.settings.store.url.startswith("sqlite:") else app.build_store(configuration)
     with closing(HookEntry(configuration.home, store=store)) as entry, closing(store) if store else nullcontext():
         context = entry.build_context(session, entry.load_config(os.environ, output.talk))
         yield context

@@ -271,7 +271,13 @@ class ReplayEvent(Request[ItemsView]):
     name: Recipient = None
 
 
-@write("POST /api/events/{id}/discard", access=ActAs("name"), errors=(NotFound, Conflict), example={"name": "analyst"})
+@write(
+    "POST /api/events/{id}/discard",
+    access=ActAs("name"),
+    needs_room=False,
+    errors=(NotFound, Conflict),
+    example={"name": "analyst"},
+)
 class DiscardEvent(Request[ItemsView]):
     """Discard pending and dead items."""
 
@@ -279,7 +285,13 @@ class DiscardEvent(Request[ItemsView]):
     name: Recipient = None
 
 
-@write("POST /api/events/{id}/done", access=ActAs("name"), errors=(NotFound, Conflict), example={"name": "husam"})
+@write(
+    "POST /api/events/{id}/done",
+    access=ActAs("name"),
+    needs_room=False,
+    errors=(NotFound, Conflict),
+    example={"name": "husam"},
+)
 class MarkDone(Request[ItemsView]):
     """Mark a person's item as done; the administrator's own, unless another person is named."""
 

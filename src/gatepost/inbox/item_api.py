@@ -145,6 +145,7 @@ class PeekInbox(Request[Page[ItemView]]):
 @write(
     "POST /api/inbox/{name}/drain",
     access=Owner("name"),
+    needs_room=False,
     repetition=Repetition.NEVER,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -176,6 +177,7 @@ class DrainInbox(Request[BatchView]):
 @write(
     "POST /api/inbox/{name}/claim",
     access=Owner("name"),
+    needs_room=False,
     repetition=Repetition.NEVER,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -194,6 +196,7 @@ class ClaimBatch(Request[BatchView]):
 @write(
     "POST /api/inbox/{name}/ack",
     access=Owner("name"),
+    needs_room=False,
     lane="{name}",
     errors=(NotFound, Conflict),
     example=_CLAIM_EXAMPLE,
@@ -210,6 +213,7 @@ class AckClaim(Request[AckedView]):
 @write(
     "POST /api/inbox/{name}/release",
     access=Owner("name"),
+    needs_room=False,
     lane="{name}",
     errors=(NotFound, Conflict),
     example=_CLAIM_EXAMPLE | {"failed": [EVENT_ID]},
@@ -230,6 +234,7 @@ class ReleaseClaim(Request[ReleasedView]):
 @write(
     "POST /api/inbox/{name}/seen",
     access=Owner("name"),
+    needs_room=False,
     repetition=Repetition.SAFE,
     lane="{name}",
     errors=(NotFound,),

@@ -245,6 +245,8 @@ class Operation:
     limits_guesses: bool = False
     #: how language models call it
     tool: Tool | tuple[Tool, ...] = ()
+    #: whether it stores something new, which is refused while the disk is nearly full; DELETE does not
+    needs_room: bool = True
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     preparation: Preparation | None = None
@@ -358,7 +360,9 @@ def _declare(endpoint: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
     def register(request: type[Q]) -> type[Q]:
         if endpoint in _OPERATIONS:
             raise ValueError(f"{endpoint} is declared twice")
-        operation = Operation(request=request, method=method, path=path, **options)
+        operation = Operation(
+            request=request, method=method, path=path, **({"needs_room": method != "DELETE"} | options)
+        )
         if missing := set(operation.path_fields) - set(request.__struct_fields__):
             raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
         request.operation = _OPERATIONS[endpoint] = operation

@@ -269,14 +269,21 @@ class RetireAgent(Request[AgentView]):
     name: str
 
 
-@write("POST /api/agents/{name}/wake", access=Owner("name"), repetition=Repetition.SAFE, status=202, errors=(NotFound,))
+@write(
+    "POST /api/agents/{name}/wake",
+    access=Owner("name"),
+    needs_room=False,
+    repetition=Repetition.SAFE,
+    status=202,
+    errors=(NotFound,),
+)
 class WakeAgent(Request[WokenView]):
     """Let an agent look at its inbox; if it is empty, nothing else happens."""
 
     name: str
 
 
-@write("POST /api/agents/{name}/pause", access=Administrator(), lane="directory", errors=(NotFound,))
+@write("POST /api/agents/{name}/pause", access=Administrator(), needs_room=False, lane="directory", errors=(NotFound,))
 class PauseAgent(Request[AgentView]):
     """Keep a resident from beginning cycles; its inbox fills meanwhile."""
 

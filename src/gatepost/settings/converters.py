@@ -12,7 +12,9 @@ from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
+_GIB: Final = 1024 * _MIB
 _MAX_SIZE: Final = 64 * _MIB
+_MAX_FREE_SPACE: Final = 1024 * 1024 * _GIB
 _HOSTS_HINT: Final = 'name each without its port: ["gatepost.example.com"]'
 _RULE_HINT: Final = 'write it as "task.blocked" = {to = ["mindy"], priority = 0}'
 _NODE_HINT: Final = 'write each as HOST:PORT=ACCOUNT: ["127.0.0.1:50211=0.0.3"]'
@@ -89,17 +91,28 @@ def _parse_entity(value: Any) -> str:
 
 
 def _parse_size(value: Any) -> int:
-    match = re.fullmatch(r"([0-9]{1,12}) ?(B|KiB|MiB)?", value if isinstance(value, str) else repr(value))
-    size = int(match[1]) * {"KiB": _KIB, "MiB": _MIB}.get(match[2], 1) if match else 0
-    if not 0 < size <= _MAX_SIZE:
-        hint = f"write 65536, 64KiB or 1MiB, {_format_size(_MAX_SIZE)} at most"
+    size = _parse_bytes(value)
+    if not size or size > _MAX_SIZE:
+        hint = f"write 65536, 64KiB or 1MiB, {format_size(_MAX_SIZE)} at most"
         raise Invalid(f"{value!r} is not a size", hint=hint)
     return size
 
 
-def _format_size(size: int) -> str:
-    for unit, scale in (("MiB", _MIB), ("KiB", _KIB)):
-        if size % scale == 0:
+def _parse_free_space(value: Any) -> int:
+    size = _parse_bytes(value)
+    if size is None or size > _MAX_FREE_SPACE:
+        raise Invalid(f"{value!r} is not a size", hint="write 64MiB or 1GiB, or 0 to use the whole disk")
+    return size
+
+
+def _parse_bytes(value: Any) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,18}) ?(B|KiB|MiB|GiB)?", value if isinstance(value, str) else repr(value))
+    return int(match[1]) * {"KiB": _KIB, "MiB": _MIB, "GiB": _GIB}.get(match[2], 1) if match else None
+
+
+def format_size(size: int) -> str:
+    for unit, scale in (("GiB", _GIB), ("MiB", _MIB), ("KiB", _KIB)):
+        if size and size % scale == 0:
             return f"{size // scale}{unit}"
     return f"{size}B"
 
@@ -386,4 +399,5 @@ DURATION: Final = Converter(
     lambda value: times.parse_duration(value if isinstance(value, str) else repr(value)),
     times.format_duration,
 )
-SIZE: Final = Converter("a size, such as `65536`, `64KiB` or `1MiB`", _parse_size, _format_size)
+SIZE: Final = Converter("a size, such as `65536`, `64KiB` or `1MiB`", _parse_size, format_size)
+FREE_SPACE: Final = Converter("a size, such as `64MiB` or `1GiB`; `0` for none", _parse_free_space, format_size)

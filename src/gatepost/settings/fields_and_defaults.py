@@ -28,6 +28,7 @@ from gatepost.settings.converters import (
     COMMAND,
     DURATION,
     ENTITY,
+    FREE_SPACE,
     HBAR,
     HOST,
     HOSTS,
@@ -121,6 +122,16 @@ class SpoolSettings(Section):
         SPOOL,
         "spool/<session>.jsonl",
         "the file from which the hooks of a session read, such as `.runtime/inject-queue/<session>.jsonl`",
+    )
+
+
+@dataclass(init=False, repr=False, eq=False)
+class StoreSettings(Section):
+    url: str = setting(STORE, "sqlite:///gatepost.db", "the database; the short form is `store`")
+    reserve: int = setting(
+        FREE_SPACE,
+        _LIMITS.reserve,
+        "free disk space below which nothing new is stored in SQLite; reading and acking go on",
     )
 
 
@@ -325,12 +336,12 @@ class AuthSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class Settings(Section):
-    store: str = setting(STORE, "sqlite:///gatepost.db", "the database")
     transport: str = setting(TRANSPORT, "socket:", "the way of signals to other processes")
     agent: str | None = setting(ENTITY, None, "the current agent: its inbox is used if no address is given")
     triggers: tuple[tuple[str, Any], ...] = setting(
         TRIGGERS, (), "the triggers that the gateway makes when it starts (docs/triggers.md)"
     )
+    store: StoreSettings = section(StoreSettings, short_form="url")
     inbox: InboxSettings = section(InboxSettings)
     limits: LimitSettings = section(LimitSettings)
     spool: SpoolSettings = section(SpoolSettings)
@@ -358,6 +369,7 @@ class Settings(Section):
         return Limits(
             **asdict(self.inbox),
             **asdict(self.limits),
+            reserve=self.store.reserve,
             can_run_commands=self.gates.commands,
             allowed_repositories=self.gates.ci,
             has_answer_command=self.decision.on_answer is not None,

@@ -212,6 +212,7 @@ class PostMessage(Request[MessageView]):
 @write(
     "PATCH /api/spaces/{id}/read",
     access=ActAs("name", required=True),
+    needs_room=False,
     repetition=Repetition.SAFE,
     lane="space:{id}",
     errors=(NotFound,),

@@ -191,14 +191,19 @@ class GroupWriter:
         clock: Clock,
         limits: Limits,
         signal_sink: SignalSink,
-        report: Callable[[str | None], None] = lambda _: None,
+        report: Callable[[str | None, Sequence[PendingCall]], None] = lambda *_: None,
+        require_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """`signal_sink` never raises. `report` is called after each transaction: why it failed, or None."""
+        """
+        `signal_sink` never raises. `report` is called after each transaction: why it failed, or None, and its calls.
+        `require_room` raises Unavailable while nothing new may be stored.
+        """
         self._connection = connection
         self._clock = clock
         self._limits = limits
         self._signal_sink = signal_sink
         self._report = report
+        self._require_room = require_room
         self._waited_seconds = 0.0
 
     def write(self, calls: Sequence[PendingCall], *, waited_seconds: float = 0.0) -> list[CallOutcome]:
@@ -224,14 +229,15 @@ class GroupWriter:
                 time.sleep(backoff.delay(attempt, random.SystemRandom().random()))
             except Unavailable as error:
                 self._connection.abandon()
-                self._report(error.message)
+                self._report(error.message, calls)
                 return [CallOutcome(error=Unavailable(error.message, hint=error.hint)) for _ in calls]
             except BaseException:
                 self._connection.abandon()
                 raise
             else:
                 failures = [outcome.error for outcome in outcomes if isinstance(outcome.error, Unavailable)]
-                self._report(failures[0].message if failures else None)  # a verb reaches nothing but the database
+                # a verb reaches nothing but the database
+                self._report(failures[0].message if failures else None, calls)
                 if signals:
                     self._signal_sink(signals)
                 return outcomes
@@ -280,8 +286,11 @@ class GroupWriter:
         if use_savepoint:
             self._connection.savepoint()
         try:
+            call = calls[indexes[0]]
+            when = getattr(call.verb, "needs_room", None)
+            if when is not None and when(*call.args):
+                self._require_room()
             if len(indexes) == 1:
-                call = calls[indexes[0]]
                 values = [call.verb(tx, *call.args, **call.kwargs)]
             else:
                 values = _run_batched(tx, [calls[index] for index in indexes])
@@ -348,6 +357,11 @@ def fit_rows(rows: Iterable[Row], max_chars: int) -> tuple[list[Row], bool]:
             return page_rows, True
         page_rows.append(row)
     return page_rows, False
+
+
+def measure_calls(calls: Sequence[PendingCall]) -> int:
+    """Return roughly how many bytes the calls want to store. It takes long, and is asked only after a failure."""
+    return sum(len(repr(call.args)) + len(repr(call.kwargs)) for call in calls)
 
 
 def weigh_call(call: PendingCall) -> tuple[int, int]:

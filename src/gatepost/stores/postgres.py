@@ -226,6 +226,18 @@ class PostgresStore(ThreadedStore):
         suffix = "" if settings["synchronous_commit"] in ("on", "remote_apply") else " (on for Gatepost)"
         return settings["fsync"] == "on" and settings["full_page_writes"] == "on", description + suffix
 
+    def measure_free_space(self) -> int | None:
+        """Return None: the disk is the server's."""
+        return None
+
+    def write_and_undo(self, size: int) -> None:
+        with _use_database(self._url) as db, db.transaction(force_rollback=True):
+            db.execute("CREATE TABLE gatepost_trial (filling text)")
+            db.execute(
+                "INSERT INTO gatepost_trial SELECT string_agg(md5(n::text), '') FROM generate_series(1, %s) n",
+                (size // 32,),
+            )
+
     def shrink(self) -> None:
         """Do nothing: PostgreSQL does this by itself."""
 

@@ -217,6 +217,27 @@ class SqliteStore(ThreadedStore):
                 return [str(explain_error(error, self._path) or error)]
         return integrity_errors + [f"a row of {row[0]} refers to one of {row[2]} that is gone" for row in orphans]
 
+    def measure_free_space(self) -> int | None:
+        try:
+            disk = os.statvfs(self._path.parent)
+        except OSError:
+            return None
+        return disk.f_bavail * disk.f_frsize
+
+    def write_and_undo(self, size: int) -> None:
+        """With a cache of a page, the rows are in the WAL before the rollback; the next commit writes over them."""
+        with _use_file(self._path, self._busy_timeout) as db:
+            self._identity.check()
+            db.execute("PRAGMA cache_size = 1")
+            db.execute("PRAGMA cache_spill = ON")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.execute("CREATE TABLE trial (filling BLOB)")
+                db.execute("INSERT INTO trial VALUES (zeroblob(?))", (size,))
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
     def shrink(self) -> None:
         """
         Copy the WAL into the file without making others wait, and cut the WAL if little was written since the last
@@ -327,7 +348,7 @@ def _enable_wal(db: sqlite3.Connection, busy_timeout: float) -> None:
 _FILE_ERRORS: Final = {
     sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when it is done"),
     sqlite3.SQLITE_LOCKED: ("is locked by another process", "try again when it is done"),
-    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full", "make room; nothing was stored"),
+    sqlite3.SQLITE_FULL: ("cannot grow: the disk is full, or a limit is reached", "make room; nothing was stored"),
     sqlite3.SQLITE_IOERR: ("cannot be read or written", "look at the disk; nothing was stored"),
     sqlite3.SQLITE_READONLY: ("is read-only", "give this user the right to write it and its folder"),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "see that its folder exists and can be written"),
@@ -338,6 +359,9 @@ _FILE_ERRORS: Final = {
     sqlite3.SQLITE_INTERRUPT: ("was interrupted", "try again"),
     sqlite3.SQLITE_SCHEMA: ("has changed its schema", "try again"),
 }
+
+#: codes of a full disk that SQLite calls errors of the disk
+_FULL_ERRORS: Final = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 
 #: codes that mean that a part of the file cannot be read
 _READ_ERRORS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
@@ -350,7 +374,8 @@ def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
         code = sqlite3.SQLITE_CORRUPT
     if code is None and "closed" not in str(error):
         return None
-    explanation = _FILE_ERRORS.get((code or sqlite3.SQLITE_IOERR) & 0xFF)
+    is_full = code in _FULL_ERRORS
+    explanation = _FILE_ERRORS.get(sqlite3.SQLITE_FULL if is_full else (code or sqlite3.SQLITE_IOERR) & 0xFF)
     is_damaged = code in _READ_ERRORS or (code or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
     kind = Damaged if is_damaged else Unavailable
     return kind(f"the store {str(path)!r} {explanation[0]}", hint=explanation[1]) if explanation else None

@@ -30,6 +30,7 @@ from gatepost.stores.group_commit import (
     PendingCall,
     StoreConnection,
     StoreTransaction,
+    measure_calls,
     weigh_call,
 )
 
@@ -40,6 +41,9 @@ T = TypeVar("T")
 OutcomeHandler = Callable[[Sequence[tuple[PendingCall, CallOutcome]]], None]
 
 _READ_THREADS: Final = 2
+#: bytes that `try_to_write` writes: as many as failed, with their rows and indexes, between these
+_MIN_TRIAL_SIZE: Final = 1024 * 1024
+_MAX_TRIAL_SIZE: Final = 64 * 1024 * 1024
 
 
 class WriteQueue:
@@ -163,8 +167,9 @@ class ThreadedStore(ABC):
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
         self._turn_count = 0
         self._is_closed = False
-        #: why the last writing transaction failed; None if it succeeded
         self.failure: str | None = None
+        #: roughly the bytes of the largest transaction that failed since one as large was stored
+        self._failed_size = 0
         #: writing transactions that succeeded
         self.commit_count = 0
         #: how often the signal sink raised after a commit
@@ -173,6 +178,31 @@ class ThreadedStore(ABC):
     @abstractmethod
     def connect(self, *, writes: bool) -> StoreConnection:
         """Return a connection. It is not open yet: `begin` opens it, and again after it was lost."""
+
+    @abstractmethod
+    def measure_free_space(self) -> int | None: ...
+
+    @abstractmethod
+    def write_and_undo(self, size: int) -> None:
+        """Have the database grow by `size` bytes, and roll that back; raise Unavailable if it cannot."""
+
+    def require_room(self) -> None:
+        free, reserve = self.measure_free_space(), self._limits.reserve
+        if free is not None and free < reserve:
+            raise Unavailable(
+                f"the disk of the store is nearly full: {free >> 20} MiB are free, less than {reserve >> 20} MiB"
+                " (store.reserve)",
+                hint="make room; nothing was stored, and reading and acking go on",
+            )
+
+    def try_to_write(self) -> None:
+        try:
+            self.require_room()
+            self.write_and_undo(min(max(2 * self._failed_size, _MIN_TRIAL_SIZE), _MAX_TRIAL_SIZE))
+        except Unavailable as error:
+            self.failure = error.message
+            raise
+        self.failure, self._failed_size = None, 0
 
     def run_sync(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
@@ -272,7 +302,9 @@ class ThreadedStore(ABC):
         return WriteQueue(self._make_writer(self.connect(writes=True)), _deliver_outcomes, f"gatepost-write-{number}")
 
     def _make_writer(self, connection: StoreConnection) -> GroupWriter:
-        return GroupWriter(connection, self._clock, self._limits, self._send_signals, self._record_outcome)
+        return GroupWriter(
+            connection, self._clock, self._limits, self._send_signals, self._record_outcome, self.require_room
+        )
 
     def _send_signals(self, signals: Sequence[Signal]) -> None:
         """Send signals after a commit, and count a failure: the transaction is stored all the same."""
@@ -282,10 +314,20 @@ class ThreadedStore(ABC):
             with self._lock:
                 self.signal_failures += 1
 
-    def _record_outcome(self, failure: str | None) -> None:
-        self.failure = failure
+    def _record_outcome(self, failure: str | None, calls: Sequence[PendingCall]) -> None:
+        """
+        Remember why a transaction failed, until one that is as large is stored: where a push finds no room, the small
+        writes of the background still do.
+        """
         with self._lock:
             self.commit_count += failure is None
+            if failure is None and self.failure is None:
+                return
+            size = measure_calls(calls)
+            if failure is not None:
+                self.failure, self._failed_size = failure, max(size, self._failed_size)
+            elif size >= self._failed_size:
+                self.failure, self._failed_size = None, 0
 
 
 def _deliver_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:

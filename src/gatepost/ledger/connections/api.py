@@ -114,14 +114,26 @@ class AcceptConnection(Request[ConnectionView]):
     id: ConnectionId
 
 
-@write("POST /api/ledger/connections/{id}/refuse", access=Administrator(), lane="{id}", errors=(NotFound, Conflict))
+@write(
+    "POST /api/ledger/connections/{id}/refuse",
+    access=Administrator(),
+    needs_room=False,
+    lane="{id}",
+    errors=(NotFound, Conflict),
+)
 class RefuseConnection(Request[ConnectionView]):
     """Refuse what an agent outside has asked for. Nothing is posted."""
 
     id: ConnectionId
 
 
-@write("POST /api/ledger/connections/{id}/close", access=Administrator(), lane="{id}", errors=(NotFound, Conflict))
+@write(
+    "POST /api/ledger/connections/{id}/close",
+    access=Administrator(),
+    needs_room=False,
+    lane="{id}",
+    errors=(NotFound, Conflict),
+)
 class CloseConnection(Request[ConnectionView]):
     """End a connection, or withdraw a request that was not answered."""
 

@@ -70,6 +70,30 @@ class AnswerSuite(StoreFixtures):
             await asyncio.gather(store.run(push_text, "tea"), store.run(fail_as_a_full_disk))
         assert store.failure == "the disk is full"
 
+    def test_a_failure_is_kept_until_a_write_of_its_size_succeeds(self, store: Store) -> None:
+        def fail_to_store(_: Transaction, text: str) -> None:
+            raise Unavailable(f"there is no room for {len(text)} characters")
+
+        with pytest.raises(Unavailable, match="no room"):
+            store.run_sync(fail_to_store, "tea" * 1_000)
+        store.run_sync(push_text, "tea")
+        assert store.failure == "there is no room for 3000 characters", "a small write says nothing of a large one"
+        store.run_sync(push_text, "tea" * 2_000)
+        assert store.failure is None
+
+    def test_a_trial_ends_a_failure_and_leaves_nothing(self, store: Store, other_store: Store) -> None:
+        def fail_to_store(_: Transaction) -> None:
+            raise Unavailable("there is no room")
+
+        store.run_sync(push_text, "tea")
+        with pytest.raises(Unavailable, match="no room"):
+            store.run_sync(fail_to_store)
+        for _ in range(2):
+            store.try_to_write()
+            assert store.failure is None
+        assert other_store.check() == []
+        assert other_store.read_sync(read_texts) == ["tea"]
+
     def test_after_an_error_the_store_goes_on(self, store: Store, other_store: Store) -> None:
         for verb in (push_and_fail, push_and_violate_constraint):
             with pytest.raises(Exception, match=r"first|constraint"):
