@@ -228,7 +228,8 @@ async def test_mail_that_waits_for_the_ledger_keeps_its_place_in_a_chain(hedera:
 
 async def read_file(office: LedgerOffice, reference: str) -> bytes:
     """Return the content of a file on the ledger."""
-    topic = hcs10.parse_reference(reference)
+    topic = hcs10.find_reference(reference)
+    assert topic is not None
     if office.is_public:
         stored = office.network.topics[str(topic)]
         assert (stored.admin_key, stored.submit_key is None) == (None, False)

@@ -52,7 +52,7 @@ def test_the_highest_rank_decides_and_else_the_target_of_the_bot(office: VerbOff
     add_rule(office, "word", "nurse", 9, content="help", kind="text")
     write(office, HUSAM, "help")
     write(office, HUSAM, "hello")
-    office.store.run_sync(routing_rules.set_rule_active, "chat", False, by=None)
+    office.store.run_sync(routing_rules.update_rule, "chat", {"active": False}, by=None)
     write(office, HUSAM, "good night")
 
     assert list_contents(office) == {"nurse": ["help"], "clerk": ["hello"], AGENT: ["good night"]}
@@ -116,8 +116,8 @@ def test_only_the_maker_with_the_skill_and_the_administrator_edit_a_rule(office:
     spec = RouteSpec(name="mine", channel="telegram", targets=("clerk",))
     rule = store.run_sync(routing_rules.create_rule, spec, by="clerk")
     attempts: list[Any] = [
-        lambda tx, by: routing_rules.update_rule(tx, rule.id, RouteSpec(name="mine", targets=("nurse",)), by=by),
-        lambda tx, by: routing_rules.set_rule_active(tx, rule.id, False, by=by),
+        lambda tx, by: routing_rules.update_rule(tx, rule.id, {"targets": ("nurse",)}, by=by),
+        lambda tx, by: routing_rules.update_rule(tx, rule.id, {"active": False}, by=by),
         lambda tx, by: routing_rules.delete_rule(tx, rule.id, by=by),
     ]
     for by in ("nurse", AGENT, "husam"):

@@ -55,7 +55,6 @@ BEFORE: dict[str, list[str]] = {
     "mail/outgoing/list_unposted": ["UPDATE outgoing SET post = 'unposted'"],
     "ledger/topics/find_by_entity": ["UPDATE topics SET kind = 'inbound'"],
     "ledger/topics/insert_account": ["DELETE FROM ledger_accounts"],
-    "ledger/topics/list_inbounds": ["UPDATE topics SET kind = 'inbound'"],
     "directory/names/list_aliases": ["UPDATE names SET is_alias = true"],
     "plans/plans/lock_by_gate": ["UPDATE plans SET next_at = NULL"],
     "plans/plans/list_recurring": ["UPDATE plans SET next_at = 9"],

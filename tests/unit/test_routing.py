@@ -95,7 +95,7 @@ class TestRules:
     def test_an_inactive_one_decides_nothing(self, channel: Channel) -> None:
         channel.add_rule("first", to="ben", rank=1)
         channel.add_rule("second", to="ana")
-        channel.kit.store.run_sync(routing_rules.set_rule_active, "first", False, by=None)
+        channel.kit.store.run_sync(routing_rules.update_rule, "first", {"active": False}, by=None)
         channel.receive()
         assert channel.list_recipients() == ["ana"]
 
@@ -301,14 +301,14 @@ class TestRights:
         rule = store.run_sync(routing_rules.create_rule, RouteSpec(name="own", targets=("cat",)), by="ana")
         assert rule.made_by == "ana"
         for attempt in (
-            lambda tx: routing_rules.update_rule(tx, "own", routing_rules.get_spec(rule), by="ben"),
-            lambda tx: routing_rules.set_rule_active(tx, "own", False, by="ben"),
+            lambda tx: routing_rules.update_rule(tx, "own", {}, by="ben"),
+            lambda tx: routing_rules.update_rule(tx, "own", {"active": False}, by="ben"),
             lambda tx: routing_rules.delete_rule(tx, "own", by="ben"),
         ):
             with pytest.raises(Refused, match="the rule 'own' was made by 'ana'"):
                 store.run_sync(attempt)
-        assert not store.run_sync(routing_rules.set_rule_active, "own", False, by="ana").active
-        assert store.run_sync(routing_rules.set_rule_active, "own", True, by=None).active
+        assert not store.run_sync(routing_rules.update_rule, "own", {"active": False}, by="ana").active
+        assert store.run_sync(routing_rules.update_rule, "own", {"active": True}, by=None).active
         assert [other.name for other in store.read_sync(routing_rules.page_rules, by="ben")] == ["own"]
         store.run_sync(routing_rules.delete_rule, "own", by="ana")
 
@@ -367,13 +367,11 @@ def test_a_rule_that_is_not_valid_is_not_made(
 def test_a_rule_can_be_changed_while_one_of_its_targets_is_retired(channel: Channel) -> None:
     rule = channel.add_rule("any", to="ben")
     channel.kit.store.run_sync(directory.retire, "ben")
-    spec = RouteSpec(name="any", targets=rule.targets, rank=5)
-    assert channel.kit.store.run_sync(routing_rules.update_rule, rule.id, spec, by=None).rank == 5
+    changes = {"targets": rule.targets, "rank": 5}
+    assert channel.kit.store.run_sync(routing_rules.update_rule, rule.id, changes, by=None).rank == 5
     channel.add_rule("other")
     with pytest.raises(Conflict, match="there is a rule 'other' already"):
-        channel.kit.store.run_sync(
-            routing_rules.update_rule, rule.id, RouteSpec(name="other", targets=("ana",)), by=None
-        )
+        channel.kit.store.run_sync(routing_rules.update_rule, rule.id, {"name": "other"}, by=None)
 
 
 def test_there_are_only_so_many_rules(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,12 +115,6 @@ def find_by_entity(tx: Reader, network: str, entity: int, kind: TopicKind) -> Le
     return _build(tx.fetch_one("ledger/topics/find_by_entity", network=network, entity=entity, kind=kind))
 
 
-def list_inbounds(tx: Reader, network: str, entities: Iterable[int]) -> dict[int, LedgerTopic]:
-    """Return the inbound topics of these entities, by the number of the entity."""
-    rows = tx.fetch_all("ledger/topics/list_inbounds", network=network, entities=sorted(entities))
-    return {row.owner: topic for row in rows if (topic := _build(row)) is not None}
-
-
 def find_by_work_item(tx: Reader, network: str, work_item: int) -> LedgerTopic | None:
     return _build(tx.fetch_one("ledger/topics/find_by_work_item", network=network, work_item=work_item))
 

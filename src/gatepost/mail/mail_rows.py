@@ -179,12 +179,6 @@ def list_undelivered(tx: Reader, limit: int) -> list[str]:
     return [row.id for row in tx.fetch_all("mail/outgoing/list_undelivered", now=tx.now, limit=limit)]
 
 
-def find_next_delivery(tx: Reader) -> Instant | None:
-    """Return when the next mail that waits for the ledger has waited long enough."""
-    row = tx.fetch_one("mail/outgoing/find_next_delivery")
-    return row.deliver_at if row else None
-
-
 def list_unposted(tx: Reader, sender: int, number: int, limit: int) -> list[str]:
     """Return the ids of a sender's records up to this one that are not on the ledger yet, the oldest first."""
     rows = tx.fetch_all("mail/outgoing/list_unposted", sender=sender, number=number, limit=limit)

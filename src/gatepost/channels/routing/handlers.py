@@ -3,7 +3,7 @@
 from typing import Any
 
 from msgspec import UNSET
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from gatepost.channels import intake_actions as intake
 from gatepost.channels.routing import api, rule_actions as routing_rules, unrouted_message_actions as unrouted_messages
@@ -32,9 +32,7 @@ def show_route(tx: Reader, request: api.ShowRoute, caller: Caller) -> api.RouteV
 @api.ChangeRoute.handler
 def change_route(tx: Transaction, request: api.ChangeRoute, caller: Caller) -> api.RouteView:
     changes: dict[str, Any] = {name: value for name, value in asdict(request).items() if value is not UNSET}
-    rule = routing_rules.show_rule(tx, changes.pop("id"), by=caller.entity)
-    spec = replace(routing_rules.get_spec(rule), **changes)
-    return api.RouteView.of(routing_rules.update_rule(tx, rule.id, spec, by=caller.entity))
+    return api.RouteView.of(routing_rules.update_rule(tx, changes.pop("id"), changes, by=caller.entity))
 
 
 @api.DeleteRoute.handler

@@ -3,7 +3,8 @@ Make, change and delete routing rules. The administrator does, and agents with t
 """
 
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, LimitReached, NotFound, Refused
-from gatepost.stores.row_mapping import Mapper
+from gatepost.stores.row_mapping import Mapper, get_columns
 
 #: rules of all entities
 MAX_RULES: Final = 1_000
@@ -47,20 +48,16 @@ def create_rule(tx: Transaction, spec: RouteSpec, *, by: str | None) -> RouteRul
     return show_rule(tx, id)
 
 
-def update_rule(tx: Transaction, id: str, spec: RouteSpec, *, by: str | None) -> RouteRule:
-    """Change a rule; only its maker and the administrator may."""
+def update_rule(tx: Transaction, id: str, changes: Mapping[str, Any], *, by: str | None) -> RouteRule:
+    """Change fields of a rule; only its maker and the administrator may."""
     rule = _require_own_rule(tx, id, by)
+    spec = replace(RouteSpec(**get_columns(rule, "name channel filters targets rank active")), **changes)
     other = _find(tx, spec.name)
     if other is not None and other.number != rule.number:
         raise Conflict(f"there is a rule {spec.name!r} already", hint="take another name")
     has_same_targets = spec.targets == rule.targets  # one of them may be retired by now
-    _update(tx, rule, route_rule.check_rule(spec) if has_same_targets else _check(tx, spec))
-    return show_rule(tx, rule.id)
-
-
-def set_rule_active(tx: Transaction, id: str, active: bool, *, by: str | None) -> RouteRule:
-    rule = _require_own_rule(tx, id, by)
-    _update(tx, rule, replace(get_spec(rule), active=active))
+    columns = _get_columns(route_rule.check_rule(spec) if has_same_targets else _check(tx, spec))
+    tx.execute("channels/route_rules/update", number=rule.number, **columns, now=tx.now)
     return show_rule(tx, rule.id)
 
 
@@ -86,17 +83,6 @@ def page_rules(tx: Reader, *, by: str | None, after: int = 0, limit: int = 100) 
 def list_active(tx: Reader, channel: str) -> list[RouteRule]:
     """Return the active rules for a channel, the highest rank first."""
     return _RULE.fetch_all(tx, "channels/route_rules/list_active", channel=channel)
-
-
-def get_spec(rule: RouteRule) -> RouteSpec:
-    return RouteSpec(
-        name=rule.name,
-        channel=rule.channel,
-        filters=rule.filters,
-        targets=rule.targets,
-        rank=rule.rank,
-        active=rule.active,
-    )
 
 
 def _check(tx: Reader, spec: RouteSpec) -> RouteSpec:
@@ -130,16 +116,6 @@ def _find(tx: Reader, id: str) -> RouteRule | None:
     return _RULE.fetch_one(tx, "channels/route_rules/find", id=id)
 
 
-def _update(tx: Transaction, rule: RouteRule, spec: RouteSpec) -> None:
-    tx.execute("channels/route_rules/update", number=rule.number, **_get_columns(spec), now=tx.now)
-
-
 def _get_columns(spec: RouteSpec) -> dict[str, object]:
-    return {
-        "name": spec.name,
-        "channel": spec.channel,
-        "filters": _encode(dict(spec.filters)),
-        "targets": _encode(list(spec.targets)),
-        "rank": spec.rank,
-        "active": spec.active,
-    }
+    filters, targets = _encode(dict(spec.filters)), _encode(list(spec.targets))
+    return {**get_columns(spec, "name channel rank active"), "filters": filters, "targets": targets}

@@ -36,8 +36,6 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress, quote_value
 
-#: the recipient of signals about triggers
-TOPIC: Final = "trigger:"
 #: triggers of all owners
 MAX_TRIGGERS: Final = 1_000
 _HINT: Final = "`gatepost trigger list` lists them"

@@ -16,7 +16,7 @@ from gatepost.jobs.retry_policy import Job
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs11_profiles as hcs11
-from gatepost.ledger.hcs.hcs10_messages import ConnectionMemo, OperationCode, OperatorId, TopicCode
+from gatepost.ledger.hcs.hcs10_messages import OperationCode, OperatorId, TopicCode
 from gatepost.ledger.ledger_step_background import LedgerSteps, fetch_file
 from gatepost.ledger.public_ledger import CreateTopic, TransactionRefused
 from gatepost.ledger.topic import LedgerId
@@ -195,10 +195,10 @@ class LedgerConnections:
 def _is_made_for(text: str, inbound: LedgerId, request: int | None) -> bool:
     """Return True if the memo of a topic says that it is for the connection of this request."""
     try:
-        memo = hcs10.parse_memo(text)
+        memo = hcs10.parse_connection_memo(text)
     except Invalid:
         return False
-    return isinstance(memo, ConnectionMemo) and (memo.inbound, memo.request) == (inbound, request)
+    return (memo.inbound, memo.request) == (inbound, request)
 
 
 def _find_outbound(profile: dict[str, Any]) -> LedgerId | None:

@@ -36,8 +36,7 @@ TTL: Final = 3_600
 OUTBOUND_MEMO: Final = f"hcs-10:0:{TTL}:1"
 
 _REFERENCE: Final = "hcs://1/"
-_NUMBER: Final = re.compile(r"[0-9]{1,19}")
-_TRANSACTION_MEMO: Final = re.compile(r"hcs-10:op:([0-6]):([0-3])")
+_CONNECTION_MEMO: Final = re.compile(r"hcs-10:[01]:[0-9]{1,19}:2:([^:]*):([0-9]{1,19})", re.ASCII)
 #: fields of operations that are left out if they are empty
 _OPTIONAL_FIELDS: Final = ("reason", "requestor_outbound_topic_id", "m")
 
@@ -54,29 +53,11 @@ class OperatorId(NamedTuple):
         return f"{self.inbound}@{self.account}"
 
 
-class InboundMemo(Struct, frozen=True):
-    ttl: int
-    account: LedgerId
-
-
-class OutboundMemo(Struct, frozen=True):
-    ttl: int
-
-
 class ConnectionMemo(Struct, frozen=True):
     """`inbound` is the topic in which the connection was asked for, `request` the number of the request in it."""
 
-    ttl: int
     inbound: LedgerId
     request: int
-
-
-class RegistryMemo(Struct, frozen=True):
-    ttl: int
-    metadata: LedgerId | None
-
-
-TopicMemo = InboundMemo | OutboundMemo | ConnectionMemo | RegistryMemo
 
 
 class OperationCode(IntEnum):
@@ -113,39 +94,17 @@ def build_work_memo(type: str, id: str) -> str:
     return f"gatepost:{type}:{id}"
 
 
-def parse_memo(text: str) -> TopicMemo:
-    """Return what the memo of a topic says. Whether all messages are to be read is said there too, but not heeded."""
-    match text.split(":"):
-        case ["hcs-10", "0" | "1", ttl, "0", account]:
-            return InboundMemo(_parse_number(ttl), LedgerId.parse(account))
-        case ["hcs-10", "0" | "1", ttl, "1"]:
-            return OutboundMemo(_parse_number(ttl))
-        case ["hcs-10", "0" | "1", ttl, "2", inbound, request]:
-            return ConnectionMemo(_parse_number(ttl), LedgerId.parse(inbound), _parse_number(request))
-        case ["hcs-10", "0" | "1", ttl, "3"]:
-            return RegistryMemo(_parse_number(ttl), None)
-        case ["hcs-10", "0" | "1", ttl, "3", metadata]:
-            return RegistryMemo(_parse_number(ttl), LedgerId.parse(metadata))
-        case _:
-            raise Invalid(f"{quote_value(text)} is not the memo of a topic of agents")
+def parse_connection_memo(text: str) -> ConnectionMemo:
+    """Return what the memo of a connection topic says. How long it may be kept is said there too, but not heeded."""
+    match = _CONNECTION_MEMO.fullmatch(text)
+    if match is None or int(match[2]) > MAX_NUMBER:
+        raise Invalid(f"{quote_value(text)} is not the memo of a connection of agents")
+    return ConnectionMemo(LedgerId.parse(match[1]), int(match[2]))
 
 
 def build_transaction_memo(operation: OperationCode, topic: TopicCode) -> str:
     """Return the memo of a transaction that posts an operation to a kind of topic."""
     return f"hcs-10:op:{operation.value}:{topic.value}"
-
-
-def parse_transaction_memo(text: str) -> tuple[OperationCode, TopicCode]:
-    match = _TRANSACTION_MEMO.fullmatch(text)
-    if match is None:
-        raise Invalid(f"{quote_value(text)} is not the memo of a transaction of agents")
-    return OperationCode(int(match[1])), TopicCode(int(match[2]))
-
-
-def _parse_number(text: str) -> int:
-    if not _NUMBER.fullmatch(text) or int(text) > MAX_NUMBER:
-        raise Invalid(f"{quote_value(text)} in the memo is not a whole number")
-    return int(text)
 
 
 def build_operator_id(inbound: LedgerId, account: LedgerId) -> str:
@@ -164,14 +123,6 @@ def parse_operator_id(text: str) -> OperatorId:
 
 def build_reference(file: LedgerId) -> str:
     return f"{_REFERENCE}{file}"
-
-
-def parse_reference(text: str) -> LedgerId:
-    """Return the topic of the file that a text refers to."""
-    file = find_reference(text)
-    if file is None:
-        raise Invalid(f"{quote_value(text)} is not a reference to a file", hint="write it as hcs://1/0.0.123")
-    return file
 
 
 def find_reference(text: str) -> LedgerId | None:

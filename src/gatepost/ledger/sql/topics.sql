@@ -39,12 +39,6 @@ SELECT * FROM topic_details WHERE number = :number
 SELECT d.* FROM topics t JOIN topic_details d ON d.number = t.number 
 WHERE t.entity = :entity AND t.network = :network AND t.kind = :kind AND t.kind IN ('inbound', 'outbound')
 
--- name: list_inbounds
-SELECT t.entity AS owner, d.*
-FROM topics t
-JOIN topic_details d ON d.number = t.number
-WHERE t.entity IN :entities[] AND t.network = :network AND t.kind = 'inbound'
-
 -- name: find_by_work_item
 SELECT d.* FROM topics t JOIN topic_details d ON d.number = t.number 
 WHERE t.work_item = :work_item AND t.network = :network

@@ -190,9 +190,6 @@ WHERE deliver_at <= :now AND deliver_at IS NOT NULL
 ORDER BY deliver_at, number
 LIMIT :limit
 
--- name: find_next_delivery
-SELECT min(deliver_at) AS deliver_at FROM outgoing WHERE deliver_at IS NOT NULL
-
 -- name: list_unposted
 -- The records of a sender that are not on the ledger yet, up to one of them, the oldest first.
 SELECT id FROM outgoing
