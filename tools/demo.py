@@ -6,7 +6,6 @@ the present, plans and schedules fire on the way, and residents answer (`demo_sc
 `add_live_events` what comes through the doors of a running gateway, and `demo_outside.py` what comes from outside.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -23,7 +22,7 @@ from gatepost.client import SyncClient
 from gatepost.core.ports import Store
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import RegisterEntity
-from gatepost.executor import LocalExecutor
+from gatepost.executor import AsyncExecutor
 from gatepost.gates.decision_api import ActionSpec, AnswerDecision, AskDecision, OptionSpec
 from gatepost.gates.gate import GateKind
 from gatepost.gates.gate_api import AddGate, ResolveGate
@@ -70,7 +69,7 @@ class Roastery:
     async def send(self, request: Request[R]) -> R:
         """Send a request as the administrator, a moment later, and wait until every resident has reacted to it."""
         self._clock.behind = max(0, self._clock.behind - _MOMENT)
-        answer = await asyncio.to_thread(LocalExecutor(self._store).send, request)
+        answer = await AsyncExecutor(self._store).send(request)
         await self._worker.supervisor.wait_until_idle()
         return answer
 

@@ -18,7 +18,6 @@ An agent is a function, or a model with instructions; both run in this process w
 ordinary one: a gateway and the command line may use it at the same time.
 """
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -33,7 +32,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, UnknownAddress
-from gatepost.executor import LocalExecutor
+from gatepost.executor import AsyncExecutor
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Item, Push, PushResult, get_trust
 from gatepost.inbox.push import actions as push_actions
@@ -209,7 +208,7 @@ class Gatepost:
 
     async def send(self, request: Request[R]) -> R:
         """Return the answer to any request, such as `AddGate(...)`, as the administrator."""
-        return await asyncio.to_thread(LocalExecutor(self._store).send, request)
+        return await AsyncExecutor(self._store).send(request)
 
     async def until_idle(self) -> None:
         """Wait until no agent of this process thinks, and none has anything to think about."""

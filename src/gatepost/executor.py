@@ -1,20 +1,22 @@
 """
 Run an operation on a store: check who asks, call the handler, return the answer.
 
-Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. `LocalExecutor`
-runs operations in this process, without event loop or web framework; a gateway uses the same `execute_once`, and the
-same `execute` and `authorize_names` of `directory/authorization_actions.py`.
+Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. What the store
+has to do for an answer is said once, as steps (`plan_answer`). `LocalExecutor` takes them on its own thread, without an
+event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from enum import Enum, auto
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from gatepost.core.dry_run import dry_run_sync
+from gatepost.core.dry_run import dry_run, dry_run_sync
 from gatepost.core.ports import Store, Transaction, needs_room
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError, Unavailable
@@ -83,70 +85,211 @@ def build_gateway_error(operation: Operation) -> Unavailable:
     )
 
 
+class StepKind(Enum):
+    READ = auto()
+    WRITE = auto()
+    #: run the verb and roll it back
+    TRY = auto()
+    #: call a function that may take its time, outside any transaction
+    PREPARE = auto()
+
+
+class Step(NamedTuple):
+    """What is to be done next for an answer."""
+
+    kind: StepKind
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    #: writes of one lane are done in the order of their calls
+    lane: str = ""
+    #: a caller has one large write under way
+    is_large: bool = False
+
+
+#: the steps to an answer: each is sent what the last one returned, or gets its error; the answer is what it returns
+Steps = Generator[Step, Any, Any]
+
+
+def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -> Steps:
+    """Return the steps that answer a request; `key` is its idempotency key."""
+    operation = request.operation
+    if operation.batch is not None:
+        return (yield from _plan_batch(request, caller, key))
+    if operation.is_dry_run:
+        return (yield Step(StepKind.TRY, execute, (request, caller)))
+    if operation.kind is Kind.READ:
+        return (yield Step(StepKind.READ, execute, (request, caller)))
+    prepared = None
+    if operation.preparation is not None:
+        try:
+            found = yield Step(StepKind.READ, operation.preparation.read, (request, caller))
+            prepared = yield Step(StepKind.PREPARE, operation.preparation.build, (request, found))
+        except GatepostError as error:
+            prepared = error
+    lane = operation.build_lane(request)
+    if key is None:
+        return (yield Step(StepKind.WRITE, execute, (request, caller, prepared), lane))
+    return (yield Step(StepKind.WRITE, execute_once, (request, caller, key, prepared), lane))
+
+
+def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps:
+    operation = request.operation
+    batch = operation.batch
+    assert batch is not None
+    if names_others(request, caller):
+        request = yield Step(StepKind.READ, authorize_names, (request, caller))
+    elements = batch.prepare(request, caller, key)
+    valid_elements = [element for element in elements if not isinstance(element, GatepostError)]
+    outcomes: Sequence[Any] = []
+    if valid_elements:
+        is_large = batch.check is not None and batch.is_large(valid_elements)
+        if is_large:
+            yield Step(StepKind.READ, cast("Callable[..., None]", batch.check), (valid_elements,))
+        lane = operation.build_lane(request)
+        outcomes = yield Step(StepKind.WRITE, batch.verb, (valid_elements,), lane, is_large)
+    return batch.present(request, _merge_outcomes(elements, outcomes))
+
+
+def _merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequence[Any]:
+    """Return the outcome of each element: an error is its own."""
+    if len(outcomes) == len(elements):
+        return outcomes
+    remaining = iter(outcomes)
+    return [element if isinstance(element, GatepostError) else next(remaining) for element in elements]
+
+
+def names_others(request: Request[Any], caller: Caller) -> bool:
+    """Return True if a request names an entity other than its caller, so that the store has to be asked who that is."""
+    rule = request.operation.access
+    return isinstance(rule, access.Owner | access.TriggerKey) and getattr(request, rule.field) not in (
+        None,
+        caller.name,
+    )
+
+
+def take_steps(store: Store, steps: Steps) -> Any:
+    """Take the steps to an answer on this thread, and return it."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                result = _take(store, step)
+            except GatepostError as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value
+
+
+def _take(store: Store, step: Step) -> Any:
+    match step.kind:
+        case StepKind.READ:
+            return store.read_sync(step.function, *step.args)
+        case StepKind.WRITE:
+            return store.run_sync(step.function, *step.args)
+        case StepKind.TRY:
+            return dry_run_sync(store, step.function, *step.args)
+        case StepKind.PREPARE:
+            return step.function(*step.args)
+
+
+async def take_steps_together(
+    store: Store, steps: Steps, large_writes: AbstractAsyncContextManager[Any] | None = None
+) -> Any:
+    """
+    Take the steps to an answer in an event loop, each beside those of other callers, and return it. `large_writes` is
+    held during a large write.
+    """
+    try:
+        step = next(steps)
+        while True:
+            try:
+                async with large_writes if step.is_large and large_writes is not None else nullcontext():
+                    result = await _take_together(store, step)
+            except GatepostError as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(result)
+    except StopIteration as end:
+        return end.value
+
+
+async def _take_together(store: Store, step: Step) -> Any:
+    match step.kind:
+        case StepKind.READ:
+            return await store.read(step.function, *step.args)
+        case StepKind.WRITE:
+            return await store.run(step.function, *step.args, lane=step.lane)
+        case StepKind.TRY:
+            return await dry_run(store, step.function, *step.args)
+        case StepKind.PREPARE:
+            import asyncio  # most commands have no event loop, and must start fast
+
+            return await asyncio.to_thread(step.function, *step.args)
+
+
 class LocalExecutor:
-    """Answers requests of one caller on a store in this process."""
+    """Answers requests of one caller on a store in this process, on the thread of the caller."""
 
     def __init__(self, store: Store, caller: Caller = access.ADMINISTRATOR) -> None:
         self._store = store
         self._caller = caller
 
     def send(self, request: Request[R], *, key: str | None = None) -> R:
-        """
-        Return the answer; `key` makes a request the same as an earlier one. A Struct checks nothing when it is made, so
-        the request is encoded and decoded once.
-        """
-        operation = request.operation
-        load_handler(operation)
-        if key is not None:
-            operation.check_key(key)
-        if operation.needs_gateway:
-            raise build_gateway_error(operation)
-        operation.access.admit(self._caller)
-        refuse_nan(request)
-        check_path(request)
-        checked: Request[R] = get_decoder(operation).decode_json(encode_json(request))
-        checked = operation.access.bind(checked, self._caller)
-        if operation.batch is not None:
-            return self._send_batched(checked, key)
-        if operation.is_dry_run:
-            return dry_run_sync(self._store, execute, checked, self._caller)
-        if operation.kind is Kind.READ:
-            return self._store.read_sync(execute, checked, self._caller)
-        prepared = None
-        if operation.preparation is not None:
-            try:
-                found = self._store.read_sync(operation.preparation.read, checked, self._caller)
-                prepared = operation.preparation.build(checked, found)
-            except GatepostError as error:
-                prepared = error
-        if key is not None:
-            document = self._store.run_sync(execute_once, checked, self._caller, key, prepared)
-            return cast("R", None if operation.answer is None else msgspec.convert(document, operation.answer))
-        answer = self._store.run_sync(execute, checked, self._caller, prepared)
-        if operation.follow_up is not None and (following := operation.follow_up(checked, answer, True)) is not None:
+        """Return the answer; `key` makes a request the same as an earlier one."""
+        checked = _check(request, self._caller, key)
+        answer = _build_answer(checked, take_steps(self._store, plan_answer(checked, self._caller, key)), key)
+        if (following := _find_following(checked, answer)) is not None:
             self._store.run_sync(execute, following, self._caller)
+        return cast("R", answer)
+
+
+class AsyncExecutor:
+    """Answers requests of one caller on a store in this process, together with what others ask in this event loop."""
+
+    def __init__(self, store: Store, caller: Caller = access.ADMINISTRATOR) -> None:
+        self._store = store
+        self._caller = caller
+
+    async def send(self, request: Request[R], *, key: str | None = None) -> R:
+        """Return the answer; `key` makes a request the same as an earlier one."""
+        checked = _check(request, self._caller, key)
+        steps = plan_answer(checked, self._caller, key)
+        answer = _build_answer(checked, await take_steps_together(self._store, steps), key)
+        if (following := _find_following(checked, answer)) is not None:
+            lane = following.operation.build_lane(following)
+            await self._store.run(execute, following, self._caller, lane=lane)
+        return cast("R", answer)
+
+
+def _check(request: Request[R], caller: Caller, key: str | None) -> Request[R]:
+    """
+    Return the request if its caller may make it. A Struct checks nothing when it is made, so it is encoded and decoded
+    once.
+    """
+    operation = request.operation
+    load_handler(operation)
+    if key is not None:
+        operation.check_key(key)
+    if operation.needs_gateway:
+        raise build_gateway_error(operation)
+    operation.access.admit(caller)
+    refuse_nan(request)
+    check_path(request)
+    checked: Request[R] = get_decoder(operation).decode_json(encode_json(request))
+    return operation.access.bind(checked, caller)
+
+
+def _build_answer(request: Request[Any], answer: Any, key: str | None) -> Any:
+    """Return the model of an answer: with a key it was stored as JSON."""
+    operation = request.operation
+    if key is None or operation.batch is not None or operation.is_dry_run or operation.kind is Kind.READ:
         return answer
-
-    def _send_batched(self, request: Request[R], key: str | None) -> R:
-        batch = request.operation.batch
-        assert batch is not None
-        request = self._store.read_sync(authorize_names, request, self._caller)
-        elements = batch.prepare(request, self._caller, key)
-        valid_elements = list_valid(elements)
-        if batch.check is not None and batch.is_large(valid_elements):
-            self._store.read_sync(batch.check, valid_elements)
-        outcomes = self._store.run_sync(batch.verb, valid_elements) if valid_elements else []
-        return cast("R", batch.present(request, merge_outcomes(elements, outcomes)))
+    return None if operation.answer is None else msgspec.convert(answer, operation.answer)
 
 
-def list_valid(elements: Sequence[Any]) -> Sequence[Any]:
-    """Return the elements of a batch that are no errors."""
-    return [element for element in elements if not isinstance(element, GatepostError)]
-
-
-def merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequence[Any]:
-    """Return the outcome of each element: an error is its own."""
-    if len(outcomes) == len(elements):
-        return outcomes
-    remaining = iter(outcomes)
-    return [element if isinstance(element, GatepostError) else next(remaining) for element in elements]
+def _find_following(request: Request[Any], answer: Any) -> Request[Any] | None:
+    """Return the request that follows an answer which has reached its caller, such as the ack of a drain."""
+    follow_up = request.operation.follow_up
+    return follow_up(request, answer, True) if follow_up is not None else None

@@ -9,7 +9,6 @@ knows enough of the caller. The answer is encoded after the commit, except with 
 stored in the transaction.
 """
 
-import asyncio
 import re
 import time
 from typing import Any, Final
@@ -17,10 +16,9 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from gatepost.core.dry_run import dry_run
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
-from gatepost.executor import execute_once, list_valid, merge_outcomes
+from gatepost.executor import names_others, plan_answer, take_steps_together
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
@@ -101,50 +99,15 @@ class Dispatcher:
 
     async def run(self, request: Request[Any], caller: Caller, key: str | None = None) -> Any:
         """Return the answer to a request whose names the caller may act for; `key` is its idempotency key."""
-        operation, store = request.operation, self._state.store
-        if operation.batch is not None:
-            return await self._run_batched(request, caller, key)
-        if operation.needs_gateway:
-            return await operation.handler(self._state, await self._authorize_names(request, caller), caller)
-        if operation.is_dry_run:
-            return await dry_run(store, execute, request, caller)
-        if operation.kind is Kind.READ:
-            return await store.read(execute, request, caller)
-        prepared = None
-        if operation.preparation is not None:
-            try:
-                found = await store.read(operation.preparation.read, request, caller)
-                prepared = await asyncio.to_thread(operation.preparation.build, request, found)
-            except GatepostError as error:
-                prepared = error
-        lane = operation.build_lane(request)
-        if key is None:
-            return await store.run(execute, request, caller, prepared, lane=lane)
-        return await store.run(execute_once, request, caller, key, prepared, lane=lane)
-
-    async def _run_batched(self, request: Request[Any], caller: Caller, key: str | None) -> Any:
-        operation, store = request.operation, self._state.store
-        batch = operation.batch
-        assert batch is not None
-        request = await self._authorize_names(request, caller)
-        elements = batch.prepare(request, caller, key)
-        valid_elements = list_valid(elements)
-        lane = operation.build_lane(request)
-        if not valid_elements:
-            outcomes: Any = []
-        elif batch.check is None or not batch.is_large(valid_elements):
-            outcomes = await store.run(batch.verb, valid_elements, lane=lane)
-        else:
-            await store.read(batch.check, valid_elements)
-            async with self._state.caller_locks.get(caller):
-                outcomes = await store.run(batch.verb, valid_elements, lane=lane)
-        return batch.present(request, merge_outcomes(elements, outcomes))
+        if request.operation.needs_gateway:
+            return await request.operation.handler(self._state, await self._authorize_names(request, caller), caller)
+        steps = plan_answer(request, caller, key)
+        return await take_steps_together(self._state.store, steps, self._state.caller_locks.get(caller))
 
     async def _authorize_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
-        rule = request.operation.access
-        if not isinstance(rule, access.Owner | access.TriggerKey) or getattr(request, rule.field) == caller.name:
-            return request
-        return await self._state.store.read(authorize_names, request, caller)
+        return (
+            await self._state.store.read(authorize_names, request, caller) if names_others(request, caller) else request
+        )
 
     async def _answer_and_follow_up(
         self, exchange: HttpExchange, request: Request[Any], answer: Any, caller: Caller
