@@ -146,6 +146,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in FIXTURE.rglob("*.*"):
         if file.suffix in (".py", ".sql"):
             target = root / "gatepost" / file.relative_to(FIXTURE)
+            if file.name == "next.sql":
+                last_number = max(int(migration.stem) for migration in target.parent.glob("*.sql"))
+                target = target.with_name(f"{last_number + 1:04}.sql")
             assert not target.exists(), f"{target} is there already: the noun is to be added by new files only"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, target)
