@@ -117,8 +117,6 @@ def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -
         return (yield from _plan_batch(request, caller, key))
     if operation.is_dry_run:
         return (yield Step(StepKind.TRY, execute, (request, caller)))
-    if operation.kind is Kind.READ:
-        return (yield Step(StepKind.READ, execute, (request, caller)))
     prepared = None
     if operation.preparation is not None:
         try:
@@ -126,6 +124,8 @@ def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -
             prepared = yield Step(StepKind.PREPARE, operation.preparation.build, (request, found))
         except GatepostError as error:
             prepared = error
+    if operation.kind is Kind.READ:
+        return (yield Step(StepKind.READ, execute, (request, caller, prepared)))
     lane = operation.build_lane(request)
     if key is None:
         return (yield Step(StepKind.WRITE, execute, (request, caller, prepared), lane))

@@ -1,17 +1,19 @@
 """The code of other packages runs before a transaction and never inside of one, whichever door a request takes."""
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from gatepost.channels import provider_plugins as plugins
 from gatepost.channels.provider_plugins import LoadedProviders
 from gatepost.channels.triggers import actions as triggers
-from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger
+from gatepost.channels.triggers.api import AddTrigger, ChangeTrigger, ListTriggers, ShowTrigger
 from gatepost.channels.triggers.trigger import TriggerConfig
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store
@@ -21,9 +23,10 @@ from gatepost.gateway.dispatch import Dispatcher
 from gatepost.operations.access import ADMINISTRATOR
 from gatepost.operations.operation import Request
 from gatepost.stores.group_commit import CallOutcome, GroupWriter, PendingCall
+from gatepost.stores.threaded_store import ThreadedStore
 from tests.gateways import open_gateway
 
-_WRITING: Final = threading.local()
+_INSIDE: Final = threading.local()
 
 
 class Office(NamedTuple):
@@ -43,7 +46,7 @@ class Bell:
         self.on_check: Callable[[], object] = lambda: None
 
     def check_options(self, options: Mapping[str, Json]) -> None:
-        self.checks.append((dict(options), is_writing()))
+        self.checks.append((dict(options), is_inside()))
         self.on_check()
         if "wrong" in options:
             raise Invalid("there is no such door")
@@ -54,29 +57,40 @@ class Bell:
         return ""
 
 
-def is_writing() -> bool:
-    """Return True if this thread is inside a transaction that writes."""
-    return getattr(_WRITING, "depth", 0) > 0
+def is_inside() -> bool:
+    """Return True if this thread is inside a transaction."""
+    return getattr(_INSIDE, "depth", 0) > 0
+
+
+@contextmanager
+def mark_thread() -> Iterator[None]:
+    _INSIDE.depth = getattr(_INSIDE, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _INSIDE.depth -= 1
 
 
 @pytest.fixture
 def bell(monkeypatch: pytest.MonkeyPatch) -> Bell:
     """A package with a provider; it is installed while a test runs."""
     bell = Bell()
-    write = GroupWriter.write
+    write, run_query = GroupWriter.write, ThreadedStore._run_query
 
-    def mark_thread(self: GroupWriter, calls: Sequence[PendingCall], **options: Any) -> list[CallOutcome]:
-        _WRITING.depth = getattr(_WRITING, "depth", 0) + 1
-        try:
+    def mark_write(self: GroupWriter, calls: Sequence[PendingCall], **options: Any) -> list[CallOutcome]:
+        with mark_thread():
             return write(self, calls, **options)
-        finally:
-            _WRITING.depth -= 1
+
+    def mark_query(self: ThreadedStore, query: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        with mark_thread():
+            return run_query(self, query, *args, **options)
 
     def load_providers() -> LoadedProviders:
-        bell.checks.append(({"loaded": True}, is_writing()))
+        bell.checks.append(({"loaded": True}, is_inside()))
         return LoadedProviders({"bell": bell}, {})
 
-    monkeypatch.setattr(GroupWriter, "write", mark_thread)
+    monkeypatch.setattr(GroupWriter, "write", mark_write)
+    monkeypatch.setattr(ThreadedStore, "_run_query", mark_query)
     monkeypatch.setattr(plugins, "load_providers", load_providers)
     return bell
 
@@ -101,15 +115,28 @@ async def test_a_provider_is_loaded_and_asked_outside_of_transactions(office: Of
     await office.send(ChangeTrigger(name="door", options={"side": "back"}))
     await office.send(ChangeTrigger(name="door", active=False))
     await office.send(ChangeTrigger(name="door", active=True))
+    bell.checks.append(({"shown": True}, False))
+    assert (await office.send(ShowTrigger(name="door"))).problem is UNSET
+    assert [trigger.problem for trigger in (await office.send(ListTriggers())).items] == [UNSET]
 
     assert [options for options, _ in bell.checks if "side" in options] == [
         {"side": "front"},
         {"side": "back"},
         {"side": "back"},
     ]
-    assert {is_inside for _, is_inside in bell.checks} == {False}
+    assert bell.checks[-2:] == [({"loaded": True}, False)] * 2
+    assert {was_inside for _, was_inside in bell.checks} == {False}
     trigger = office.store.read_sync(triggers.show, "door")
     assert (trigger.config.options, trigger.config.sends, trigger.active) == ({"side": "back"}, True, True)
+
+
+async def test_a_trigger_says_that_its_package_is_gone(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "load_providers", lambda: LoadedProviders({}, {}))
+    shown = await office.send(ShowTrigger(name="door"))
+    listed = await office.send(ListTriggers())
+    changed = await office.send(ChangeTrigger(name="door", active=False))
+    problems = [view.problem for view in (shown, *listed.items, changed)]
+    assert problems == ["no installed package has the provider 'bell'"] * 3
 
 
 async def test_a_provider_refuses_options(office: Office) -> None:

@@ -139,6 +139,11 @@ class TestTriggers:
         assert (changed["owner"], changed["session"]) == ("team:root/system3", "pr-{{number}}")
         assert SECRET not in str(ann.use("list_triggers"))
 
+    def test_of_a_package_are_listed_and_disabled(self, ann: ToolCaller, ctx: StoreContext) -> None:
+        ctx.store.run_sync(triggers.add, TriggerSpec(name="bell", provider="doorbell", owner="ann"))
+        assert [trigger["provider"] for trigger in ann.use("list_triggers")["triggers"]] == ["doorbell"]
+        assert not ann.use("disable_trigger", name="bell")["active"]
+
     def test_of_others_are_refused(self, ann: ToolCaller, ctx: StoreContext) -> None:
         keep_message(ctx)
         with pytest.raises(Refused, match="'ann' owns no trigger 'shop'"):

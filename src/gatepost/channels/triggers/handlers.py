@@ -1,6 +1,7 @@
 """Triggers, which are managed here; `gateway/webhook_endpoints.py` receives what is sent to them."""
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
@@ -45,22 +46,37 @@ def build_spec(request: api.AddTrigger, _: None) -> TriggerSpec:
 
 @api.AddTrigger.prepared_handler(build_spec)
 def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: TriggerSpec) -> api.TriggerView:
-    trigger = triggers.add(tx, spec, by=caller.entity)
-    return api.TriggerView.of(trigger, owner=triggers.find_owner(tx, trigger))
+    return _view(tx, None, triggers.add(tx, spec, by=caller.entity))
 
 
-@api.ListTriggers.handler
-def list_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> Page[api.TriggerView]:
-    return read_page(tx, request, triggers.page, view=_ViewBuilder(tx).build, by=caller.entity, **asdict(request))
-
-
-@api.ShowTrigger.handler
-def show_trigger(tx: Reader, request: api.ShowTrigger, caller: Caller) -> api.TriggerView:
-    return _ViewBuilder(tx).build(find_own_trigger(tx, request, caller))
+def page_own_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> list[Trigger]:
+    return triggers.page(tx, by=caller.entity, **asdict(request))
 
 
 def find_own_trigger(tx: Reader, request: api.ChangeTrigger | api.ShowTrigger, caller: Caller) -> Trigger:
     return triggers.find_own(tx, request.name, caller.entity)
+
+
+def load_providers(request: object, shown: Trigger | Sequence[Trigger]) -> LoadedProviders | None:
+    """Return the providers of other packages, if a trigger to show has one."""
+    triggers_shown = [shown] if isinstance(shown, Trigger) else shown
+    is_needed = any(trigger.provider not in BUILT_IN_PROVIDERS for trigger in triggers_shown)
+    return plugins.load_providers() if is_needed else None
+
+
+@api.ListTriggers.prepared_handler(load_providers, read=page_own_triggers)
+def list_triggers(
+    tx: Reader, request: api.ListTriggers, caller: Caller, loaded: LoadedProviders | None
+) -> Page[api.TriggerView]:
+    view = partial(_view, tx, loaded)
+    return read_page(tx, request, triggers.page, view=view, by=caller.entity, **asdict(request))
+
+
+@api.ShowTrigger.prepared_handler(load_providers, read=find_own_trigger)
+def show_trigger(
+    tx: Reader, request: api.ShowTrigger, caller: Caller, loaded: LoadedProviders | None
+) -> api.TriggerView:
+    return _view(tx, loaded, find_own_trigger(tx, request, caller))
 
 
 class CheckedChange(NamedTuple):
@@ -68,8 +84,7 @@ class CheckedChange(NamedTuple):
 
     #: None if it was not asked
     config: TriggerConfig | None = None
-    #: why the provider cannot be used; None if it can
-    problem: str | None = None
+    loaded: LoadedProviders | None = None
 
 
 def check_change(request: api.ChangeTrigger, trigger: Trigger) -> CheckedChange:
@@ -78,7 +93,7 @@ def check_change(request: api.ChangeTrigger, trigger: Trigger) -> CheckedChange:
     config = _find_config_to_check(request, trigger)
     return CheckedChange(
         config=plugins.prepare_config(trigger.provider, config) if config is not None else None,
-        problem=plugins.find_problem(trigger.provider, plugins.load_providers()),
+        loaded=plugins.load_providers(),
     )
 
 
@@ -90,21 +105,20 @@ def _find_config_to_check(request: api.ChangeTrigger, trigger: Trigger) -> Trigg
 
 @api.ChangeTrigger.prepared_handler(check_change, read=find_own_trigger)
 def change_trigger(
-    tx: Transaction, request: api.ChangeTrigger, caller: Caller, checked: CheckedChange
+    tx: Transaction, request: api.ChangeTrigger, caller: Caller, checked: CheckedChange | None
 ) -> api.TriggerView:
+    """Without `checked`, in the transaction of a resident's cycle, what its provider would have to check is refused."""
+    checked_config, loaded = checked or CheckedChange()
     trigger = find_own_trigger(tx, request, caller)
     changes = build_changes(request, trigger.provider, trigger.config)
     if request.active is not UNSET:
         changes["active"] = request.active
-    if trigger.provider in BUILT_IN_PROVIDERS:
-        return _ViewBuilder(tx).build(triggers.change(tx, request.name, changes, by=caller.entity))
-    config = _find_config_to_check(request, trigger)
+    config = None if trigger.provider in BUILT_IN_PROVIDERS else _find_config_to_check(request, trigger)
     if config is not None:
-        if checked.config is None or checked.config.options != config.options:
+        if checked_config is None or checked_config.options != config.options:
             raise Conflict(f"the options of {request.name!r} were changed at the same time", hint="try again")
-        changes["config"] = replace(config, sends=checked.config.sends)
-    changed = triggers.change(tx, request.name, changes, by=caller.entity)
-    return api.TriggerView.of(changed, owner=triggers.find_owner(tx, changed), problem=checked.problem)
+        changes["config"] = replace(config, sends=checked_config.sends)
+    return _view(tx, loaded, triggers.change(tx, request.name, changes, by=caller.entity))
 
 
 @api.DeleteTrigger.handler
@@ -131,22 +145,10 @@ def preview_trigger(tx: Transaction, request: api.PreviewTrigger, caller: Caller
     return api.TriggerPreviewView(events=events, skipped=preview.skipped)
 
 
-class _ViewBuilder:
-    """Builds views of triggers; providers of other packages are loaded once, and only if a trigger has one."""
-
-    def __init__(self, tx: Reader) -> None:
-        self._tx = tx
-
-    @cached_property
-    def _loaded(self) -> LoadedProviders:
-        return plugins.load_providers()
-
-    def build(self, trigger: Trigger) -> api.TriggerView:
-        owner = triggers.find_owner(self._tx, trigger)
-        if trigger.provider in BUILT_IN_PROVIDERS:
-            return api.TriggerView.of(trigger, owner=owner)
-        problem = plugins.find_problem(trigger.provider, self._loaded)
-        return api.TriggerView.of(trigger, owner=owner, problem=problem)
+def _view(tx: Reader, loaded: LoadedProviders | None, trigger: Trigger) -> api.TriggerView:
+    """Return the view of a trigger; it says what is wrong with its provider if the providers were loaded before."""
+    problem = plugins.find_problem(trigger.provider, loaded) if loaded is not None else None
+    return api.TriggerView.of(trigger, owner=triggers.find_owner(tx, trigger), problem=problem)
 
 
 def build_changes(request: api.TriggerFields, provider: str, config: TriggerConfig) -> dict[str, Any]:
