@@ -226,13 +226,13 @@ async def add_plans_and_triggers(roastery: Roastery) -> None:
 
 async def add_first_days(roastery: Roastery) -> None:
     """Work items and mail, which are on the ledger, and what was decided about them."""
-    await roastery.send(AddWorkItem(type=WorkType.PROJECT, id="shop-2", title="Web shop 2.0", by="jonas"))
+    await roastery.send(AddWorkItem(type=WorkType.PROJECT, id="shop-2", title="Web shop 2.0", made_by="jonas"))
     await roastery.send(
         AddWorkItem(
             type=WorkType.TASK, id="checkout", title="New checkout", parent=RefSpec(type="project", id="shop-2")
         )
     )
-    await roastery.send(PostWorkEvent(type="task", id="checkout", event="started", by="builder"))
+    await roastery.send(PostWorkEvent(type="task", id="checkout", event="started", sender="builder"))
     await roastery.send(
         SendMail(to="builder", sender="jonas", subject="Checkout", text="Please keep the old address form.")
     )
@@ -240,7 +240,7 @@ async def add_first_days(roastery: Roastery) -> None:
     await roastery.say("web-shop", "builder", "I take it. The branch is `checkout-2`; the first part is done tomorrow.")
     await roastery.move_to(3.6 * _DAY)
     await roastery.send(
-        PostNote(type="task", id="checkout", note="The form works in **all four** currencies.", author="builder")
+        PostNote(type="task", id="checkout", note="The form works in **all four** currencies.", sender="builder")
     )
     await roastery.say("web-shop", "builder", "The payment form is ready for review: 14 files, all tests are green.")
     await roastery.say("web-shop", "reviewer", "Two remarks, both small. The rest is good to go.")
@@ -256,7 +256,7 @@ async def add_first_days(roastery: Roastery) -> None:
     await roastery.send(AnswerDecision(id=decision.id, option="merge", text="After the two remarks", by="jonas"))
     await roastery.move_to(2.4 * _DAY)
     await roastery.say("operations", "jonas", "Scout, what is the error rate after the release?")
-    await roastery.send(PostWorkEvent(type="task", id="checkout", event="complete", by="builder"))
+    await roastery.send(PostWorkEvent(type="task", id="checkout", event="complete", sender="builder"))
     await roastery.send(SendMail(to="jonas", sender="builder", subject="Checkout", text="It is live since 13:50."))
 
 

@@ -38,8 +38,9 @@ TOOL_CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "list_plans": (OWN, {}),
     "read_space": (REFUSED, {"space": "{space}"}),
     "post_to_space": (REFUSED, {"space": "{space}", "content": "hello"}),
-    "post_work_event": (REFUSED, {**TASK, "event": "blocked", "by": "analyst"}),
-    "post_note": (REFUSED, {**TASK, "note": "hello", "author": "analyst"}),
+    "post_work_event": (REFUSED, {**TASK, "event": "blocked", "sender": "analyst"}),
+    "post_note": (REFUSED, {**TASK, "note": "hello", "sender": "analyst"}),
+    "add_work_item": (REFUSED, {**TASK, "made_by": "analyst"}),
     "read_notes": (OPEN, TASK),
 }
 RESOURCES: Final = ["inbox://analyst", "inbox://nobody", "space://{space}", "decision://{decision}"]

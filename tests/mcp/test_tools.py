@@ -91,8 +91,8 @@ class TestRefusals:
                 "'ref_type' is missing (hint: it is needed with 'ref_id')"
             )
             assert "did you mean 'designer'?" in await tools.refuse("send_message", to_agent="desiner", payload="x")
-            unknown_item = await tools.refuse("post_note", entity_type="task", entity_id="1.2.3", note="x")
-            assert "1.2.3" in unknown_item
+            unknown_item = await tools.refuse("post_note", entity_type="task", entity_id="1 2 3", note="x")
+            assert "1 2 3" in unknown_item
             assert await tools.refuse("set_gate", name="x", kind="humann") == (
                 "kind: 'humann' is not one of human, decision, timer, event, mail, command, ci"
                 " (hint: did you mean 'human'?)"

@@ -2,8 +2,6 @@
 
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
-from gatepost.mail import work_actions as work
-from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.operations.operation_tool import load_tools
 from tests.mcp.office import Office, ToolCaller
 
@@ -57,9 +55,9 @@ async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCal
     assert [item["id"] for item in (await analyst.call("list_plans"))["items"]] == [plan["id"]]
 
     message = await analyst.call("post_to_space", space="q4-report", content="Q4 closed at 4.2M")
-    assert message["sender"] == "analyst"
+    assert message["seq"] == 1
     [read] = (await analyst.call("read_space", space="q4-report"))["items"]
-    assert read["content"] == "Q4 closed at 4.2M"
+    assert (read["seq"], read["sender"], read["content"]) == (1, "analyst", "Q4 closed at 4.2M")
 
     sent = await analyst.call(
         "send_message",
@@ -81,10 +79,11 @@ async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCal
     assert answer["subject"].endswith("Blocked on schema")
     assert (await designer.call("reply", event=mail["eventId"], text="The second"))["kind"] == "mail"
 
-    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.123"), by="admin")
     task = {"entity_type": "task", "entity_id": "0.0.123"}
+    added = await analyst.call("add_work_item", **task, title="Write the schema")
+    assert added == {"type": "task", "id": "0.0.123", "title": "Write the schema"}
     event = await analyst.call("post_work_event", **task, event="blocked", reason="no schema")
-    assert event["type"] == "task.blocked"
+    assert (event["type"], event["created"]) == ("task.blocked", False)
     note = await analyst.call("post_note", **task, note="The **second** is simpler", notify="designer")
     assert note["recipients"] == ["designer"]
     assert [item["id"] for item in (await designer.call("read_notes", **task))["items"]] == [note["id"]]

@@ -39,6 +39,7 @@ EXAMPLES = {
     "auth.jwt_secret": "x" * 32,
     "hedera.operator_id": "0.0.1001",
     "hedera.mirror": "https://mirror.example",
+    "work.auto_add": "true",
 }
 
 
@@ -168,6 +169,7 @@ class TestValues:
             "allowed_repositories": "ci",
             "has_answer_command": "on_answer",
             "work_notify": "notify",
+            "work_auto_add": "auto_add",
             "ledger": "url",
             "ledger_post": "post",
             "ledger_patience": "patience",
@@ -186,37 +188,6 @@ class TestValues:
         loaded_settings = load(home, '[limits]\ncontent = 1000\ndata = "2 MiB"\n[sqlite]\nbusy = "250ms"').settings
         assert (loaded_settings.limits.content, loaded_settings.limits.data) == (1000, 2 * 1024 * 1024)
         assert loaded_settings.sqlite.busy == SECOND // 4
-
-    def test_rules_of_work_events(self, home: Path) -> None:
-        rules = (("task.blocked", ("mindy", "team:web"), 0), ("phase.*", ("engine",), 2))
-        table = '[work.notify]\n"task.blocked" = {to = ["mindy", "team:web"], priority = "critical"}\n'
-        loaded_settings = load(home, table + '"phase.*" = {to = ["engine"]}').settings
-        assert loaded_settings.work.notify == loaded_settings.build_limits().work_notify == rules
-        text = (
-            '{"task.blocked" = {to = ["mindy", "team:web"], priority = 0}, "phase.*" = {to = ["engine"], priority = 2}}'
-        )
-        loaded = load(home, GATEPOST_WORK__NOTIFY=text)
-        assert loaded.settings.work.notify == rules
-        assert str(loaded.values["work.notify"]) == text
-
-    @pytest.mark.parametrize(
-        "rule",
-        [
-            "'task' = {to = ['a']}",
-            "'task.*.x' = {to = ['a']}",
-            "'job.done' = {to = ['a']}",
-            "'task.blocked' = ['a']",
-            "'task.blocked' = {to = 'a'}",
-            "'task.blocked' = {to = ['*']}",
-            "'task.blocked' = {to = ['A b']}",
-            "'task.blocked' = {to = ['a'], priority = 7}",
-            "'task.blocked' = {to = ['a'], urgency = 1}",
-            "'task.blocked' = {priority = 1}",
-        ],
-    )
-    def test_a_wrong_rule_of_work_events_is_refused(self, home: Path, rule: str) -> None:
-        with pytest.raises(Invalid, match=r"work\.notify in"):
-            load(home, f"[work.notify]\n{rule}")
 
     @pytest.mark.parametrize(
         "text", ["acme/shop,acme/site", ' ["acme/shop", "acme/site"] ', "acme/shop , 'acme/site',"]
@@ -428,7 +399,10 @@ class TestTemplate:
         assert {value.origin for value in load(home, build_template()).values.values()} == {"default"}
 
     def test_every_setting_in_it_holds_when_uncommented(self, home: Path) -> None:
-        lines = [line.removeprefix("# ") if " = " in line else line for line in build_template().splitlines()]
+        lines = [
+            line.removeprefix("# ") if " = " in line and not line.startswith("#  ") else line
+            for line in build_template().splitlines()
+        ]
         toml = "\n".join(lines)
         for name, example in EXAMPLES.items():
             key = name.rpartition(".")[2]

@@ -154,11 +154,13 @@ class TestItems:
     def test_an_unknown_item_is_refused_with_the_nearest(self, board: Board) -> None:
         board.add("task", "schema")
         with pytest.raises(NotFound) as caught:
-            board.note(ref=Ref("task", "shema"))
+            board.find("task", "shema")
         assert caught.value.hint == "did you mean task:schema?"
         with pytest.raises(NotFound) as caught:
+            board.find("phase", "x" * 5_000)
+        assert caught.value.hint == "`gatepost work add phase:ID` or the tool add_work_item adds one"
+        with pytest.raises(TooLarge):
             board.report(ref=Ref("phase", "x" * 5_000))
-        assert caught.value.hint == "`gatepost work add phase:ID` adds one"
         with pytest.raises(Invalid):
             board.note(ref=Ref("agent", "bob"))
         assert board.list_records() == []
@@ -227,7 +229,7 @@ class TestNotes:
             ({"notify": ["bob", "ALL"]}, Invalid),
             ({"notify": ["bob", ""]}, Invalid),
             ({"notify": [f"a{number}" for number in range(51)]}, Invalid),
-            ({"ref": Ref("task", "8")}, NotFound),
+            ({"ref": Ref("task", "a b")}, Invalid),
             ({"by": "nobody"}, UnknownAddress),
             ({"by": "gone"}, GatepostError),
         ],
@@ -391,7 +393,7 @@ class TestEvents:
             ({"reason": "x" * 4_001}, TooLarge),
             ({"reason": "\x00"}, Invalid),
             ({"reason": "\ud800"}, Invalid),
-            ({"ref": Ref("task", "8")}, NotFound),
+            ({"ref": Ref("task", "a b")}, Invalid),
             ({"ref": Ref("agent", "bob")}, Invalid),
             ({"by": "nobody"}, UnknownAddress),
         ],

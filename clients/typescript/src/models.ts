@@ -148,7 +148,7 @@ export interface AddWaiter {
 /** What `addWorkItem` asks. */
 export interface AddWorkItem {
   type: WorkType;
-  /** its id, or the id of its topic */
+  /** its id or topic */
   id: string;
   /** default: its id */
   title?: string | null;
@@ -157,7 +157,7 @@ export interface AddWorkItem {
   /** its topic on a ledger */
   topic?: string | null;
   /** entity to act as; default: the caller */
-  by?: string | null;
+  madeBy?: string | null;
 }
 
 /** An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none. */
@@ -1734,7 +1734,7 @@ export interface NewSpace {
 export interface Note {
   id: string;
   item: Ref;
-  author: string;
+  sender: string;
   /** Markdown */
   text: string;
   notify: string[];
@@ -1747,6 +1747,8 @@ export interface Note {
   postedAt: Time | null;
   /** who got it; only in the answer to the one who posted it */
   recipients: string[];
+  /** whether this has added its work item */
+  created: boolean;
 }
 
 export interface NotePage {
@@ -1909,7 +1911,7 @@ export interface PostNote {
   /** one of critical, high, normal, low, fyi; or 0 to 4; default: 2 */
   priority?: number | string;
   /** entity to act as; default: the caller */
-  author?: string | null;
+  sender?: string | null;
 }
 
 /** Whether what was sent is on the ledger; `failed` if it never will be. */
@@ -1924,7 +1926,7 @@ export interface PostWorkEvent {
   /** why */
   reason?: string;
   /** entity to act as; default: the caller */
-  by?: string | null;
+  sender?: string | null;
 }
 
 /** What `previewTrigger` asks. */
@@ -3144,7 +3146,7 @@ export interface WorkEvent {
   item: Ref;
   /** its name with the type of its item, such as task.blocked */
   type: string;
-  author: string;
+  sender: string;
   reason: string;
   createdAt: Time;
   /** null if it is not for a ledger */
@@ -3153,6 +3155,8 @@ export interface WorkEvent {
   postedAt: Time | null;
   /** who got it; only in the answer to the one who posted it */
   recipients: string[];
+  /** whether this has added its work item */
+  created: boolean;
 }
 
 export interface WorkEventPage {

@@ -944,7 +944,10 @@ export abstract class Operations {
     return this.call(["GET", "/api/work/{type}/{id}", "safe"], request, options);
   }
 
-  /** Report what happened to a work item. The setting `work.notify` says who gets it. */
+  /**
+   * Report what happened to a work item, which is added if nobody has (`work.auto_add`). The setting `work.notify` says
+   * who gets it.
+   */
   postWorkEvent(request: PostWorkEvent, options?: CallOptions): Promise<WorkEvent> {
     return this.call(["POST", "/api/work/{type}/{id}/events", "keyed"], request, options);
   }
@@ -954,7 +957,10 @@ export abstract class Operations {
     return this.call(["GET", "/api/work/{type}/{id}/events", "safe"], request, options);
   }
 
-  /** Post a note on a work item. Everyone in `notify` has it in the inbox when the call returns. */
+  /**
+   * Post a note on a work item, which is added if nobody has (`work.auto_add`). Everyone in `notify` has it in the
+   * inbox when the call returns.
+   */
   postNote(request: PostNote, options?: CallOptions): Promise<Note> {
     return this.call(["POST", "/api/work/{type}/{id}/notes", "keyed"], request, options);
   }

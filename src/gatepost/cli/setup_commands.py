@@ -60,9 +60,10 @@ def build_template() -> str:
         for name, field in group:
             converter: Converter = field.metadata["converter"]
             value = converter.format(field.default) if field.default is not None else "..."
-            quoted = f'"{value}"' if converter.is_quoted else value
+            quoted = f'"{value}"' if converter.is_quoted or field.default is None else value
             parts.append(f"\n# {field.metadata['meaning']} [{variable_name(name)}]\n")
             parts.append(f"# {name.rpartition('.')[2]} = {quoted}\n")
+            parts += [f"#   {line}\n" for line in field.metadata["example"].splitlines()]
     return "".join(parts)
 
 

@@ -26,6 +26,8 @@ class Limits:
     plans: int = 1_000
     #: pending gates of one entity
     gates: int = 1_000
+    #: open work items that one entity has added
+    work_items: int = 1_000
     #: broadcasts of one entity in 24 hours
     broadcasts: int = 100
     #: free bytes of the disk below which nothing new is stored
@@ -47,7 +49,13 @@ class Limits:
     #: the capability codes (HCS-11) of agents, by role
     ledger_capabilities: Sequence[tuple[str, tuple[int, ...]]] = ()
     #: who gets which events of work items: pattern, addresses and priority (`mail/work_item.py`)
-    work_notify: Sequence[tuple[str, Sequence[str], int]] = (("task.blocked", ("admin",), 0),)
+    work_notify: Sequence[tuple[str, Sequence[str], int]] = (
+        ("*.blocked", ("@maker", "admin"), 0),
+        ("task.complete", ("@maker",), 2),
+        ("phase.complete", ("@maker",), 1),
+    )
+    #: whether a note or an event adds its work item if nobody has
+    work_auto_add: bool = True
     #: the least urgent priority (`inbox/event.py`) of inbox items that a person also gets in paired chats
     channel_notify: int = 1
     #: whether voice messages can be transcribed, and how long one waits for its transcript

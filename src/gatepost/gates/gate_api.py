@@ -183,7 +183,7 @@ class ShowGate(Request[GateView]):
     tool=Tool(
         name="resolve_gate",
         title="Resolve a gate",
-        answer=_ANSWER,
+        answer=("id", "name", "status", "resolution"),
         own=("by",),
         renames={"id": "gate"},
         for_residents=ToolChanges(

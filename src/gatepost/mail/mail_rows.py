@@ -19,7 +19,9 @@ from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns, make_
 MAX_RECIPIENTS: Final = 100
 _RECIPIENT: Final = Mapper(MailRecipient)
 _SENT: Final = Mapper(
-    Sent, without="data ref recipients states notified", targets=msgspec.json.Decoder(tuple[str, ...]).decode
+    Sent,
+    without="data ref recipients states notified has_added_item",
+    targets=msgspec.json.Decoder(tuple[str, ...]).decode,
 )
 _DATA_TYPES: Final = {data_type.kind: data_type for data_type in (MailData, NoteData, EventData)}
 _COLUMNS: Final = "id kind thread reply_to event ack ack_deadline dedup_key hops post deliver_at"

@@ -2,16 +2,20 @@
 Who gets an event of a work item: the rules of the setting `work.notify`.
 
 A rule has a pattern of two parts, such as `task.blocked`. A part may be `*`; of the rules that match, the one with the
-fewest `*` counts, and of those the first.
+fewest `*` counts, and of those the first. Beside addresses, a rule may name `@maker`: whoever added the work item.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import Priority
 from gatepost.mail.work_item import EVENT_NAME, WorkType
+
+#: in the place of an address, whoever added the work item; no name begins like this
+MAKER: Final = "@maker"
 
 
 class NotifyRule(Struct, frozen=True):
@@ -24,6 +28,10 @@ class NotifyRule(Struct, frozen=True):
     def matches(self, type: str) -> bool:
         parts, words = self.pattern.split("."), type.split(".")
         return len(parts) == len(words) and all(part in ("*", word) for part, word in zip(parts, words, strict=True))
+
+    def list_addresses(self, maker: str) -> tuple[str, ...]:
+        """Return the addresses of the rule for a work item that `maker` has added."""
+        return tuple(dict.fromkeys(maker if target == MAKER else target for target in self.to))
 
 
 def build_rules(entries: Iterable[tuple[str, Sequence[str], int]]) -> list[NotifyRule]:

@@ -166,6 +166,8 @@ class Sent(Struct, Generic[D], frozen=True, kw_only=True):
     states: Mapping[ItemState, int] = {}
     #: the names of those who got a note or an event; only of one that was sent now
     notified: tuple[str, ...] = ()
+    #: whether a note or an event added its work item; only of one that was sent now
+    has_added_item: bool = False
 
     @property
     def kind(self) -> str:

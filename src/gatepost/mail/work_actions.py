@@ -18,14 +18,23 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import format_rfc3339
-from gatepost.directory import entity_actions as directory
+from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity
-from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, TooLarge, UnknownAddress, quote_value
+from gatepost.errors import (
+    Conflict,
+    GatepostError,
+    Invalid,
+    LimitReached,
+    NotFound,
+    TooLarge,
+    UnknownAddress,
+    quote_value,
+)
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push
 from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_item as rules, work_rows as work_items
 from gatepost.mail.ledger_delivery import WorkPosted
-from gatepost.mail.notification_rule import NotifyRule, build_rules, find_rule
+from gatepost.mail.notification_rule import MAKER, NotifyRule, build_rules, find_rule
 from gatepost.mail.sent_mail import PRIORITY_OFFSET, PostState, Sent
 from gatepost.mail.work_item import EventData, Note, NoteData, WorkEvent, WorkItem, WorkItemSpec, WorkType
 
@@ -34,9 +43,15 @@ W = TypeVar("W", NoteData, EventData)
 _MAX_HINTS: Final = 3
 
 
-def add(tx: Transaction, spec: WorkItemSpec, *, by: str) -> WorkItem:
+def add(tx: Transaction, spec: WorkItemSpec, *, by: str | Entity) -> WorkItem:
     """Add a work item; its id and its topic must be free."""
     author = directory.find_live(tx, by)
+    entities.lock(tx, author.number)  # so that two that add an item at once cannot both pass the limit
+    if work_items.count_made(tx, author.number, tx.limits.work_items) >= tx.limits.work_items:
+        raise LimitReached(
+            f"{author.name!r} has {tx.limits.work_items} open work items already, the limit for one entity",
+            hint="report what is complete, or raise limits.work_items",
+        )
     spec = replace(spec, id=rules.check_id(spec.id), title=rules.check_title(spec.title or spec.id))
     topic = rules.check_id(spec.topic) if spec.topic is not None else None
     parent = find(tx, spec.parent) if spec.parent is not None else None
@@ -64,7 +79,7 @@ def find(tx: Reader, ref: Ref) -> WorkItem:
         hint = (
             f"did you mean {' or '.join(f'{type}:{id}' for id in similar_ids)}?"
             if similar_ids
-            else f"`gatepost work add {type}:ID` adds one"
+            else f"`gatepost work add {type}:ID` or the tool add_work_item adds one"
         )
         raise NotFound(f"there is no {type} {quote_value(ref.id)}", hint=hint)
     return item
@@ -106,10 +121,11 @@ def post_note(
     Post a note on a work item; everyone in `notify` has it in the inbox. A note that is on the ledger already has a
     `ledger_key` there.
     """
-    author, item = directory.find_live(tx, by), find(tx, ref)
+    author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the note is empty")
     _check_size(tx, "note", text)
+    item, is_new = _find_or_add(tx, ref, author, ledger_key)
     addresses = rules.check_addresses(notify)
     recipients = _find_recipients(tx, addresses)
     id = tx.new_id("note")
@@ -139,7 +155,7 @@ def post_note(
         ledger_priority=priority.value + PRIORITY_OFFSET,
         ts=format_rfc3339(tx.now),
     )
-    return _record(tx, data, item, author, addresses, result, ledger_key, kind="notes")
+    return _record(tx, data, item, author, addresses, result, ledger_key, kind="notes", has_added_item=is_new)
 
 
 def post_event(
@@ -155,8 +171,9 @@ def post_event(
     Record an event of a work item, and notify whom the rules name. An event that is on the ledger already has a
     `ledger_key` there.
     """
-    author, item = directory.find_live(tx, by), find(tx, ref)
-    event = rules.parse_event(item.type, event)
+    author = directory.find_live(tx, by)
+    event = rules.parse_event(WorkType.parse(ref.type), event)
+    item, is_new = _find_or_add(tx, ref, author, ledger_key)
     data = EventData(
         type=f"{item.type}.{event}",
         from_agent=author.name,
@@ -168,8 +185,19 @@ def post_event(
     for name in {item.id, item.topic or item.id}:
         tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), event, wakes=False))
     rule = find_rule(build_rules(tx.limits.work_notify), data.type)
-    result = _notify(tx, data, rule, item, author) if rule is not None else None
-    return _record(tx, data, item, author, rule.to if rule is not None else (), result, ledger_key, kind="events")
+    targets = rule.list_addresses(item.made_by) if rule is not None else ()
+    result = _notify(tx, data, rule, targets, item, author) if rule is not None else None
+    return _record(tx, data, item, author, targets, result, ledger_key, kind="events", has_added_item=is_new)
+
+
+def _find_or_add(tx: Transaction, ref: Ref, author: Entity, ledger_key: str | None) -> tuple[WorkItem, bool]:
+    """Return a work item, and whether it was added now. What is on the ledger already is about items that are there."""
+    try:
+        return find(tx, ref), False
+    except NotFound:
+        if ledger_key is not None or not tx.limits.work_auto_add:
+            raise
+    return add(tx, WorkItemSpec(type=WorkType.parse(ref.type), id=ref.id), by=author), True
 
 
 def _record(
@@ -182,6 +210,7 @@ def _record(
     ledger_key: str | None,
     *,
     kind: str,
+    has_added_item: bool,
 ) -> Sent[W]:
     """Insert the record of a note or an event, and put it on the ledger, unless it is there."""
     names = tuple(delivery.name for delivery in result.deliveries) if result is not None else ()
@@ -197,6 +226,7 @@ def _record(
         dedup_key=ledger_key,
         post=PostState.UNPOSTED if ledger_key is not None else ledger_delivery.find_post_state(tx, kind),
         notified=names,
+        has_added_item=has_added_item,
     )
     record = outgoing.insert(tx, record, author.number, names)
     if ledger_key is not None:
@@ -219,7 +249,7 @@ def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
         (rule.pattern, target)
         for rule in build_rules(tx.limits.work_notify)
         for target in rule.to
-        if not _resolve(tx, target)
+        if target != MAKER and not _resolve(tx, target)
     ]
 
 
@@ -228,14 +258,16 @@ def _resolve(tx: Reader, target: str) -> list[Entity]:
     return list(directory.resolve(tx, [address.parse(target)]).get(address.parse(target), ()))
 
 
-def _notify(tx: Transaction, event: EventData, rule: NotifyRule, item: WorkItem, author: Entity) -> PushResult:
-    """Push the notice of an event to those whom a rule names; its author gets none."""
+def _notify(
+    tx: Transaction, event: EventData, rule: NotifyRule, targets: Sequence[str], item: WorkItem, author: Entity
+) -> PushResult:
+    """Push the notice of an event to the targets of a rule; its author gets none."""
     recipients: dict[int, Entity] = {}
-    for target in rule.to:
-        entities = _resolve(tx, target)
-        if not entities:
+    for target in targets:
+        matches = _resolve(tx, target)
+        if not matches:
             _alert_unknown(tx, rule, target, author)
-        recipients |= {entity.number: entity for entity in entities if entity.number != author.number}
+        recipients |= {entity.number: entity for entity in matches if entity.number != author.number}
     title = f" ({item.title})" if item.title != item.id else ""
     reason = f": {event.reason}" if event.reason else ""
     content = f"{item.ref}{title}, by {author.name}{reason}"

@@ -21,7 +21,7 @@ TAG = "work"
 
 #: in a path
 ItemType = Annotated[str, Meta(extra_json_schema={"enum": list(WorkType)})]
-ItemId = Annotated[str, describe("its id, or the id of its topic", minLength=1, maxLength=rules.MAX_ID_LENGTH)]
+ItemId = Annotated[str, describe("its id or topic", minLength=1, maxLength=rules.MAX_ID_LENGTH)]
 
 
 class WorkItemView(RecordView[WorkItem]):
@@ -39,7 +39,7 @@ class WorkItemView(RecordView[WorkItem]):
 class NoteView(RecordView[Note], kw_only=True):
     id: str
     item: Annotated[RefView, Source("ref")]
-    author: Annotated[str, Source("sender")]
+    sender: str
     text: Annotated[str, Source("data.note"), describe("Markdown")]
     notify: Annotated[tuple[str, ...], Source("targets")]
     priority: Annotated[Priority, Source("data.priority")]
@@ -50,22 +50,18 @@ class NoteView(RecordView[Note], kw_only=True):
     recipients: Annotated[
         tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
     ]
+    created: Annotated[bool, Source("has_added_item"), describe("whether this has added its work item")]
 
 
 #: what a model gets of a note
-_NOTE_ANSWER: Final = ("id", "author", "text", "created_at", "recipients")
-#: what models call the type and the id of a work item
-_ENTITY_ARGUMENTS: Final = {"type": "entity_type", "id": "entity_id"}
-#: how residents write both
-_REFERENCE: Final = {"ref": ("type", "id")}
-_REFERENCE_NOTE: Final = "the work item as TYPE:ID, such as task:0.0.123; a type is task, phase, stage or project"
+_NOTE_ANSWER: Final = ("id", "sender", "text", "created_at")
 
 
 class WorkEventView(RecordView[WorkEvent], kw_only=True):
     id: str
     item: Annotated[RefView, Source("ref")]
     type: Annotated[str, Source("data.type"), describe("its name with the type of its item, such as task.blocked")]
-    author: Annotated[str, Source("sender")]
+    sender: str
     reason: Annotated[str, Source("data.reason")]
     created_at: Time
     post_state: Annotated[PostState | None, Source("post"), describe("null if it is not for a ledger")]
@@ -73,14 +69,37 @@ class WorkEventView(RecordView[WorkEvent], kw_only=True):
     recipients: Annotated[
         tuple[str, ...], Source("notified"), describe("who got it; only in the answer to the one who posted it")
     ]
+    created: Annotated[bool, Source("has_added_item"), describe("whether this has added its work item")]
+
+
+#: what models call the type and the id of a work item
+_ENTITY_ARGUMENTS: Final = {"type": "entity_type", "id": "entity_id"}
+#: how residents write both
+_REFERENCE: Final = {"ref": ("type", "id")}
+_REFERENCE_NOTE: Final = "the work item as TYPE:ID, such as task:0.0.123; a type is task, phase, stage or project"
 
 
 @write(
     "POST /api/work",
-    access=ActAs("by", default="admin"),
+    access=ActAs("made_by", default="admin"),
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"type": "task", "id": "0.0.123", "title": "Write the schema"},
+    tool=Tool(
+        name="add_work_item",
+        title="Add a work item",
+        answer=("type", "id", "title"),
+        own=("made_by",),
+        hidden=("topic",),
+        renames=_ENTITY_ARGUMENTS,
+        parts={"parent": {"type": "parent_type", "id": "parent_id"}},
+        notes={"parent_type": "of what it is a part of", "entity_id": "its id"},
+        for_residents=ToolChanges(
+            parts={},
+            references={**_REFERENCE, "parent": ("parent.type", "parent.id")},
+            notes={"ref": _REFERENCE_NOTE, "parent": "the work item that it is a part of, as TYPE:ID"},
+        ),
+    ),
 )
 class AddWorkItem(Request[WorkItemView]):
     """Add a task, phase, stage or project."""
@@ -90,7 +109,7 @@ class AddWorkItem(Request[WorkItemView]):
     title: Annotated[str | None, describe("default: its id", maxLength=rules.MAX_TITLE_LENGTH)] = None
     parent: Annotated[Reference, describe("work item that it is a part of")] = None
     topic: Annotated[str | None, describe("its topic on a ledger", maxLength=rules.MAX_ID_LENGTH)] = None
-    by: Actor = None
+    made_by: Actor = None
 
 
 @read("GET /api/work", access=Anybody(), errors=(NotFound,))
@@ -118,20 +137,20 @@ class ShowWorkItem(Request[WorkItemView]):
 
 @write(
     "POST /api/work/{type}/{id}/events",
-    access=ActAs("by", default="admin"),
+    access=ActAs("sender", default="admin"),
     lane="{type}:{id}",
     status=201,
-    errors=(NotFound, TooLarge),
+    errors=(NotFound, Conflict, TooLarge),
     example={"event": "blocked", "reason": "The schema is not decided"},
     tool=Tool(
         name="post_work_event",
         title="Report on a work item",
         description="Report what happened to a task, phase, stage or project. Those who have to know get it.",
-        answer=("id", "type", "reason", "created_at", "recipients"),
-        own=("by",),
+        answer=("id", "type", "recipients", "created"),
+        own=("sender",),
         renames=_ENTITY_ARGUMENTS,
         for_residents=ToolChanges(
-            answer=("type", "recipients"),
+            answer=("type", "recipients", "created"),
             renames={"type": "event"},
             references=_REFERENCE,
             notes={"ref": _REFERENCE_NOTE, "event": "what happened: started, blocked, complete, or another word"},
@@ -139,13 +158,16 @@ class ShowWorkItem(Request[WorkItemView]):
     ),
 )
 class PostWorkEvent(Request[WorkEventView]):
-    """Report what happened to a work item. The setting `work.notify` says who gets it."""
+    """
+    Report what happened to a work item, which is added if nobody has (`work.auto_add`). The setting `work.notify` says
+    who gets it.
+    """
 
     type: ItemType
     id: ItemId
     event: Annotated[str, Meta(description="a word", examples=["started", "blocked", "complete"])]
     reason: Annotated[str, describe("why", maxLength=rules.MAX_REASON_LENGTH)] = ""
-    by: Actor = None
+    sender: Actor = None
 
 
 @read("GET /api/work/{type}/{id}/events", access=Anybody(), errors=(NotFound,))
@@ -160,7 +182,7 @@ class ListWorkEvents(Request[Page[WorkEventView]]):
 
 @write(
     "POST /api/work/{type}/{id}/notes",
-    access=ActAs("author", default="admin"),
+    access=ActAs("sender", default="admin"),
     lane="{type}:{id}",
     status=201,
     errors=(NotFound, Conflict, TooLarge),
@@ -169,11 +191,11 @@ class ListWorkEvents(Request[Page[WorkEventView]]):
         name="post_note",
         title="Post a note",
         description="Post a note on a task, phase, stage or project. Everyone in notify has it in the inbox at once.",
-        answer=_NOTE_ANSWER,
-        own=("author",),
+        answer=("id", "recipients", "created"),
+        own=("sender",),
         renames=_ENTITY_ARGUMENTS,
         for_residents=ToolChanges(
-            answer=("id", "recipients"),
+            answer=("id", "recipients", "created"),
             renames={"id": "noteId"},
             references=_REFERENCE,
             notes={"ref": _REFERENCE_NOTE, "priority": PRIORITY_NOTE},
@@ -181,7 +203,10 @@ class ListWorkEvents(Request[Page[WorkEventView]]):
     ),
 )
 class PostNote(Request[NoteView]):
-    """Post a note on a work item. Everyone in `notify` has it in the inbox when the call returns."""
+    """
+    Post a note on a work item, which is added if nobody has (`work.auto_add`). Everyone in `notify` has it in the inbox
+    when the call returns.
+    """
 
     type: ItemType
     id: ItemId
@@ -190,7 +215,7 @@ class PostNote(Request[NoteView]):
         tuple[str, ...], describe("who gets it: names, aliases or teams", maxItems=rules.MAX_ADDRESSES)
     ] = ()
     priority: PriorityWord = 2
-    author: Actor = None
+    sender: Actor = None
 
 
 @read(
@@ -204,7 +229,7 @@ class PostNote(Request[NoteView]):
         defaults={"limit": 20},
         renames=_ENTITY_ARGUMENTS,
         for_residents=ToolChanges(
-            answer=("author", "text", "created_at"),
+            answer=("sender", "text", "created_at"),
             items="notes",
             renames={"text": "note", "created_at": "timestamp"},
             references=_REFERENCE,

@@ -64,7 +64,7 @@ def add(
         title=title,
         parent=RefSpec(type=parent.type, id=parent.id) if parent else None,
         topic=topic,
-        by=choose_actor(actor, configuration),
+        made_by=choose_actor(actor, configuration),
     )
     with connect(configuration) as connection:
         view = connection.send(request)
@@ -146,7 +146,7 @@ def show(item: Item, json: JsonFlag = False) -> None:
 
 def _build_event_row(event: api.WorkEventView) -> TableRow:
     reason = render.quote(event.reason) if event.reason else ""
-    return [event.type, event.author, output.format_seconds(event.created_at), reason]
+    return [event.type, event.sender, output.format_seconds(event.created_at), reason]
 
 
 @work.command("event")
@@ -166,9 +166,9 @@ def event(
     json: JsonFlag = False,
 ) -> None:
     """
-    Report what happened to a work item, and print the id of the event.
+    Report what happened to a work item, and print the id of the event. An item that nobody has added is added.
 
-    It becomes the status of the item. The setting work.notify says who gets it.
+    The event becomes the status of the item. The setting work.notify says who gets it.
 
     Examples:
       gatepost work event task:7 started
@@ -179,11 +179,13 @@ def event(
     with connect(configuration) as connection:
         view = connection.send(
             api.PostWorkEvent(
-                type=item.type, id=item.id, event=name, reason=reason, by=choose_actor(actor, configuration)
+                type=item.type, id=item.id, event=name, reason=reason, sender=choose_actor(actor, configuration)
             )
         )
     message = f"{view.type}: {_describe_notified(view.recipients)}"
-    output.done(msgspec.to_builtins(view), view.id, message, json=json)
+    if not view.recipients:
+        message += ", because the setting work.notify names nobody else for it"
+    output.done(msgspec.to_builtins(view), view.id, f"{_describe_item(view)}{message}", json=json)
 
 
 @work.command("notes")
@@ -202,7 +204,7 @@ def notes(item: Item, limit: LimitOption = 100, json: JsonFlag = False) -> None:
 def _print_notes(notes: Sequence[api.NoteView]) -> None:
     for number, note in enumerate(notes):
         notified = f" to {', '.join(note.notify)}" if note.notify else ""
-        heading = f"{output.format_seconds(note.created_at)} {note.author}{notified}"
+        heading = f"{output.format_seconds(note.created_at)} {note.sender}{notified}"
         output.passage(heading, note.text, is_first=number == 0)
 
 
@@ -226,7 +228,8 @@ def note(
     json: JsonFlag = False,
 ) -> None:
     """
-    Post a note on a work item, and print its id. Everyone after --notify has it in the inbox when this returns.
+    Post a note on a work item, and print its id. Everyone after --notify has it in the inbox when this returns. An item
+    that nobody has added is added.
 
     Examples:
       gatepost note task:7 "The **second** schema is simpler" --notify analyst
@@ -242,13 +245,17 @@ def note(
                 note=text,
                 notify=tuple(notify or ()),
                 priority=priority.value,
-                author=choose_actor(actor, configuration),
+                sender=choose_actor(actor, configuration),
             )
         )
     message = f"posted on {view.item.type}:{view.item.id}"
     if notify:
         message = f"{message}: {_describe_notified(view.recipients)}"
-    output.done(msgspec.to_builtins(view), view.id, message, json=json)
+    output.done(msgspec.to_builtins(view), view.id, f"{_describe_item(view)}{message}", json=json)
+
+
+def _describe_item(view: api.NoteView | api.WorkEventView) -> str:
+    return f"added {view.item.type}:{view.item.id}; " if view.created else ""
 
 
 def _describe_notified(names: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ from gatepost.operations.pagination import read_page
 
 @api.AddWorkItem.handler
 def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> api.WorkItemView:
-    assert request.by is not None
-    return api.WorkItemView.of(work.add(tx, build_record(WorkItemSpec, request), by=request.by))
+    assert request.made_by is not None
+    return api.WorkItemView.of(work.add(tx, build_record(WorkItemSpec, request), by=request.made_by))
 
 
 @api.ListWorkItems.handler
@@ -28,8 +28,8 @@ def show_work_item(tx: Reader, request: api.ShowWorkItem, caller: Caller) -> api
 
 @api.PostWorkEvent.handler
 def post_work_event(tx: Transaction, request: api.PostWorkEvent, caller: Caller) -> api.WorkEventView:
-    assert request.by is not None
-    event = work.post_event(tx, _get_ref(request), request.event, reason=request.reason, by=request.by)
+    assert request.sender is not None
+    event = work.post_event(tx, _get_ref(request), request.event, reason=request.reason, by=request.sender)
     return api.WorkEventView.of(event)
 
 
@@ -40,10 +40,10 @@ def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) ->
 
 @api.PostNote.handler
 def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.NoteView:
-    assert request.author is not None
+    assert request.sender is not None
     priority = parse_fields(request)["priority"]
     ref = _get_ref(request)
-    note = work.post_note(tx, ref, request.note, by=request.author, notify=request.notify, priority=priority)
+    note = work.post_note(tx, ref, request.note, by=request.sender, notify=request.notify, priority=priority)
     return api.NoteView.of(note)
 
 

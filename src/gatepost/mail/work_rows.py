@@ -53,6 +53,11 @@ def count_open(tx: Reader, entity: int, limit: int) -> int:
     return fetch_number(tx, "mail/work_items/count_open", entity=entity, closed=list(CLOSING_EVENTS), limit=limit)
 
 
+def count_made(tx: Reader, entity: int, limit: int) -> int:
+    """Count the work items that an entity has added and that have not ended, up to a limit."""
+    return fetch_number(tx, "mail/work_items/count_made", entity=entity, closed=list(CLOSING_EVENTS), limit=limit)
+
+
 def set_status(tx: Transaction, number: int, status: str) -> None:
     tx.execute("mail/work_items/set_status", number=number, status=status, now=tx.now)
 

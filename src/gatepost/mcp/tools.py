@@ -30,7 +30,7 @@ from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.event_rendering import quote, render_event, render_json, render_name
 from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
-from gatepost.mail.work_api import NoteView, WorkEventView
+from gatepost.mail.work_api import NoteView, WorkEventView, WorkItemView
 from gatepost.mcp.server_port import ANYTHING, BatchDelivery, Context, Host, Peer
 from gatepost.operations.lenient_arguments import WAIT, parse_wait
 from gatepost.operations.operation import Page
@@ -191,10 +191,13 @@ def _render_line(spec: OperationTool, view: Any) -> str:
             return f"sent as {view.kind} {view.id}"
         case NoteView():
             got = f", sent to {', '.join(view.recipients)}" if view.recipients else ""
-            return f"note {view.id} by {render_name(view.author)}: {quote(view.text)}{got}"
+            return f"note {view.id} by {render_name(view.sender)}: {quote(view.text)}{got}{_render_added(view)}"
         case WorkEventView():
             got = f", sent to {', '.join(view.recipients)}" if view.recipients else ""
-            return f"event {view.id} of {view.item.type} {render_name(view.item.id)}: {view.type}{got}"
+            item = f"{view.item.type} {render_name(view.item.id)}"
+            return f"event {view.id} of {item}: {view.type}{got}{_render_added(view)}"
+        case WorkItemView():
+            return f"added {view.type} {render_name(view.id)} {quote(view.title)}"
         case AgentView():
             team = f", team {render_name(view.team)}" if view.team else ""
             role = f", role {render_name(view.role)}" if view.role else ""
@@ -227,6 +230,11 @@ def _list_decision_facts(decision: DecisionView) -> Iterator[str]:
         yield f"until {decision.deadline}"
     if decision.answer:
         yield _render_decision_answer(decision.answer)
+
+
+def _render_added(view: NoteView | WorkEventView) -> str:
+    """Return that a note or an event has added its work item: its id may be a mistake."""
+    return f"; {view.item.type} {render_name(view.item.id)} was unknown, and was added" if view.created else ""
 
 
 def _render_decision_answer(answer: DecisionAnswerView) -> str:

@@ -205,12 +205,16 @@ def _parse_rules(value: Any) -> tuple[tuple[str, tuple[str, ...], int], ...]:
 def _parse_rule(pattern: str, rule: Any) -> tuple[str, tuple[str, ...], int]:
     from gatepost.inbox.event import Priority
     from gatepost.mail import work_item as work
+    from gatepost.mail.notification_rule import MAKER
 
     if not isinstance(rule, dict) or not {"to"} <= set(rule) <= {"to", "priority"} or not isinstance(rule["to"], list):
         raise Invalid(f"the rule of {pattern!r} is not valid", hint=_RULE_HINT)
     for target in rule["to"]:
+        if target == MAKER:
+            continue
         if not isinstance(target, str) or isinstance(address.parse(target), address.AllAgentsAddress):
-            raise Invalid(f"{target!r} cannot be notified of {pattern}", hint="use names, aliases or team:NAME")
+            hint = f"use names, aliases, team:NAME, or {MAKER} for whoever added the work item"
+            raise Invalid(f"{target!r} cannot be notified of {pattern}", hint=hint)
     priority = Priority.parse(rule.get("priority", Priority.NORMAL))
     return pattern, work.check_addresses(rule["to"]), priority.value
 

@@ -58,8 +58,18 @@ _LIMITS: Final = Limits()
 _PRIORITIES: Final = ("critical", "high", "normal", "low", "fyi")
 
 
-def setting(converter: Converter, default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"converter": converter, "meaning": meaning})
+_WORK_NOTIFY_EXAMPLE: Final = """\
+the rules of a team with the planner mindy, the person justin and the agent engine:
+[work.notify]
+"task.blocked" = {to = ["mindy", "justin"], priority = "critical"}
+"task.complete" = {to = ["engine"], priority = "normal"}
+"phase.complete" = {to = ["engine", "mindy"], priority = "high"}
+"""
+
+
+def setting(converter: Converter, default: Any, meaning: str, *, example: str = "") -> Any:
+    """Declare a setting; `example` is more than one line, for the file that `gatepost init` writes."""
+    return field(default=default, metadata={"converter": converter, "meaning": meaning, "example": example})
 
 
 def section(kind: type, *, short_form: str | None = None) -> Any:
@@ -110,6 +120,9 @@ class LimitSettings(Section):
     plans: int = setting(integer(1, 1_000_000), _LIMITS.plans, "pending plans that one entity may have")
     gates: int = setting(
         integer(1, 1_000_000), _LIMITS.gates, "pending gates that one entity may have, those of its decisions included"
+    )
+    work_items: int = setting(
+        integer(1, 1_000_000), _LIMITS.work_items, "open work items that one entity may have added"
     )
     broadcasts: int = setting(
         integer(1, 1_000_000), _LIMITS.broadcasts, "broadcasts that one entity may make in 24 hours"
@@ -241,7 +254,15 @@ class CourierSettings(Section):
 @dataclass(init=False, repr=False, eq=False)
 class WorkSettings(Section):
     notify: tuple[tuple[str, tuple[str, ...], int], ...] = setting(
-        RULES, _LIMITS.work_notify, "who gets which events of work items; `phase.*` and `*.complete` match several"
+        RULES,
+        _LIMITS.work_notify,
+        "who gets which events of work items; `phase.*` and `*.complete` match several, `@maker` is who added the item",
+        example=_WORK_NOTIFY_EXAMPLE,
+    )
+    auto_add: bool | None = setting(
+        BOOL,
+        None,
+        "whether a note or an event adds its work item if nobody has; by default it does, except on Hedera",
     )
 
 
@@ -379,6 +400,9 @@ class Settings(Section):
             ledger_hourly=self.ledger.hourly,
             ledger_capabilities=self.ledger.build_capabilities(),
             work_notify=self.work.notify,
+            work_auto_add=not self.ledger.url.startswith("hedera:")
+            if self.work.auto_add is None
+            else self.work.auto_add,
             channel_notify=_PRIORITIES.index(self.channel.notify),
             has_speech=self.speech.url is not None,
             speech_patience=self.speech.patience,

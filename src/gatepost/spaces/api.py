@@ -193,7 +193,7 @@ class ReadMessages(Request[MessagePage]):
     tool=Tool(
         name="post_to_space",
         title="Post to a space",
-        answer=_MESSAGE_ANSWER,
+        answer=("seq", "created_at"),
         own=("sender",),
         hidden=("data",),
         renames={"id": "space"},

@@ -18,7 +18,7 @@ const PAGE_LENGTH = 500;
 interface Letter {
   id: string;
   eventId: string | null;
-  author: string;
+  sender: string;
   text: string;
   createdAt: string;
 }
@@ -39,8 +39,8 @@ export function Thread({ item, revision }: { item: Item; revision: number }) {
         {letters.map((letter) => (
           <li key={letter.id} class="thread-letter card pad stack gap-2">
             <p class="line gap-2 sm">
-              <Avatar name={displayName(letter.author)} kind={findEntity(letter.author)?.kind ?? "agent"} isSmall />
-              {letter.author === me.value ? <span class="strong grow">You</span> : <Name name={letter.author} class="strong grow" />}
+              <Avatar name={displayName(letter.sender)} kind={findEntity(letter.sender)?.kind ?? "agent"} isSmall />
+              {letter.sender === me.value ? <span class="strong grow">You</span> : <Name name={letter.sender} class="strong grow" />}
               <span class="muted">
                 <RelativeTime time={letter.createdAt} />
               </span>
@@ -64,5 +64,5 @@ async function loadThread(item: Item, signal: AbortSignal): Promise<readonly Let
   const thread = (item.data as { threadId?: unknown } | null)?.threadId;
   if (item.type !== "mail" || typeof thread !== "string" || thread.length > 256) return [];
   const { items } = await client.listMail({ box: "thread", thread, sender: item.recipient, limit: LIMIT }, { signal });
-  return items.map(({ sender, ...mail }) => ({ ...mail, author: sender })).toReversed();
+  return items.toReversed();
 }

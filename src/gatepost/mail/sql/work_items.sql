@@ -53,3 +53,13 @@ FROM (
         )
     LIMIT :limit
 ) AS counted
+
+-- name: count_made
+-- The work items that an entity has added, and that have not ended; counted up to a limit.
+SELECT count(*) AS total
+FROM (
+    SELECT w.number
+    FROM work_items w
+    WHERE w.made_by = :entity AND (w.status IS NULL OR w.status NOT IN :closed[])
+    LIMIT :limit
+) AS counted
