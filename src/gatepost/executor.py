@@ -6,6 +6,8 @@ has to do for an answer is said once, as steps (`plan_answer`). `LocalExecutor` 
 event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
 """
 
+import asyncio
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum, auto
@@ -25,10 +27,12 @@ from gatepost.operations import access, discovery
 from gatepost.operations.access import Caller
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import check_path, encode_json, refuse_nan
-from gatepost.operations.operation import Kind, Operation, Request, list_operations
+from gatepost.operations.operation import WAIT, Kind, Operation, Request, list_operations
 
 R = TypeVar("R")
 
+#: seconds between two looks at the store while a request waits
+_POLL_INTERVAL: Final = 1.0
 #: operations whose handler lies in a later room than their request
 _LATER_HANDLERS: Final = {
     "AskDecision": "gatepost.channels.reply_handlers",
@@ -239,7 +243,13 @@ class LocalExecutor:
     def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer; `key` makes a request the same as an earlier one."""
         checked = _check(request, self._caller, key)
-        answer = _build_answer(checked, take_steps(self._store, plan_answer(checked, self._caller, key)), key)
+        end = _find_end(checked)
+        while True:
+            answer = _build_answer(checked, take_steps(self._store, plan_answer(checked, self._caller, key)), key)
+            pause = _find_pause(checked, answer, end)
+            if pause is None:
+                break
+            time.sleep(pause)
         if (following := _find_following(checked, answer)) is not None:
             self._store.run_sync(execute, following, self._caller)
         return cast("R", answer)
@@ -255,8 +265,14 @@ class AsyncExecutor:
     async def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer; `key` makes a request the same as an earlier one."""
         checked = _check(request, self._caller, key)
-        steps = plan_answer(checked, self._caller, key)
-        answer = _build_answer(checked, await take_steps_together(self._store, steps), key)
+        end = _find_end(checked)
+        while True:
+            steps = plan_answer(checked, self._caller, key)
+            answer = _build_answer(checked, await take_steps_together(self._store, steps), key)
+            pause = _find_pause(checked, answer, end)
+            if pause is None:
+                break
+            await asyncio.sleep(pause)
         if (following := _find_following(checked, answer)) is not None:
             lane = following.operation.build_lane(following)
             await self._store.run(execute, following, self._caller, lane=lane)
@@ -287,6 +303,18 @@ def _build_answer(request: Request[Any], answer: Any, key: str | None) -> Any:
     if key is None or operation.batch is not None or operation.is_dry_run or operation.kind is Kind.READ:
         return answer
     return None if operation.answer is None else msgspec.convert(answer, operation.answer)
+
+
+def _find_end(request: Request[Any]) -> float:
+    """Return the time until which a request waits while its answer is empty."""
+    return time.monotonic() + (getattr(request, WAIT) if request.operation.waiting is not None else 0)
+
+
+def _find_pause(request: Request[Any], answer: Any, end: float) -> float | None:
+    """Return how long to wait before a request is made again; None if it has its answer."""
+    waiting, remaining = request.operation.waiting, end - time.monotonic()
+    is_over = waiting is None or remaining <= 0 or not waiting.is_empty(answer)
+    return None if is_over else min(remaining, _POLL_INTERVAL)
 
 
 def _find_following(request: Request[Any], answer: Any) -> Request[Any] | None:

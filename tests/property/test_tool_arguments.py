@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 from gatepost.errors import Invalid
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import encode_json
-from gatepost.operations.lenient_arguments import WAIT, parse_wait
+from gatepost.operations.lenient_arguments import parse_wait
+from gatepost.operations.operation import WAIT
 from gatepost.operations.operation_tool import load_tools
 from gatepost.operations.tool import Door
 

@@ -6,15 +6,20 @@
  */
 
 import { SYSTEM_CLOCK, type Clock } from "./clock.js";
+import { GatepostError } from "./errors.js";
 import type { GatepostEvent } from "./events.js";
+import type { Batch, Item } from "./models.js";
 import { Operations } from "./operations.js";
 import { parseJson } from "./json.js";
 import type { CallOptions, Operation, StreamOptions } from "./options.js";
-import { sendRequest, type Transport } from "./request.js";
+import { createKey, sendRequest, type Transport } from "./request.js";
+import { RETRY_STATUSES, RetrySchedule } from "./retry.js";
 import { readStream } from "./stream.js";
 
 /** Items of a page. */
 const PAGE_LENGTH = 500;
+/** Seconds that one request waits for an item. */
+const WORK_WAIT = 30;
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_RETRY_TIME = 30_000;
 /** The gateway sends a sign of life every 15 seconds. */
@@ -51,6 +56,14 @@ export interface ClientOptions {
 export interface Page<Item> {
   items: Item[];
   next: string | null;
+}
+
+/** Of a loop over the items of an inbox. */
+export interface WorkOptions {
+  /** How long an item is claimed, such as `5m`: longer than the body of the loop takes. */
+  hold?: string;
+  /** Ends the loop while it waits for an item, without an error. */
+  signal?: AbortSignal;
 }
 
 /** A method that returns a page of items. */
@@ -103,6 +116,47 @@ export class GatepostClient extends Operations {
       yield* page.items;
       if (page.next === null) return;
       next = { ...next, [cursor]: page.next };
+    }
+  }
+
+  /**
+   * Return the items of an inbox, one at a time, until `signal` is aborted or the loop is left, and wait while there are
+   * none:
+   *
+   *     for await (const item of client.work("analyst")) await handle(item);
+   *
+   * An item is claimed for `hold` (5 minutes), and acked when the body of the loop ends. If the body throws, or leaves
+   * the loop, the item is released, and the next reader gets it. Several loops on one inbox share its items.
+   */
+  async *work(name: string, { hold = "5m", signal }: WorkOptions = {}): AsyncGenerator<Item> {
+    const { clock, retryTime } = this.#transport;
+    const request = { name, owner: createKey(), limit: 1, hold, wait: WORK_WAIT };
+    let retries = new RetrySchedule(clock, retryTime);
+    while (!signal?.aborted) {
+      let batch: Batch;
+      try {
+        batch = await this.claimBatch(request, { signal });
+      } catch (error) {
+        if (signal?.aborted) return;
+        const isTemporary = error instanceof GatepostError && [0, ...RETRY_STATUSES].includes(error.status);
+        const pause = isTemporary ? retries.nextPause() : undefined;
+        if (pause === undefined) throw error;
+        await clock.sleep(pause, signal);
+        continue;
+      }
+      retries = new RetrySchedule(clock, retryTime);
+      if (batch.claim === null) continue;
+      const { recipient, claimId, owner, fence } = batch.claim;
+      const claim = { name: recipient, claimId, owner, fence };
+      let isDone = false;
+      try {
+        yield* batch.items;
+        isDone = true;
+      } finally {
+        // If the release fails, the claim lapses.
+        if (!isDone) await this.releaseClaim(claim).catch(() => {});
+      }
+      await this.ackClaim(claim);
     }
   }
 

@@ -1,4 +1,4 @@
-export { GatepostClient, type ClientOptions, type Page } from "./client.js";
+export { GatepostClient, type ClientOptions, type Page, type WorkOptions } from "./client.js";
 export type { Clock } from "./clock.js";
 export { GatepostError } from "./errors.js";
 export type { EventData, GatepostEvent } from "./events.js";

@@ -528,6 +528,8 @@ export interface ClaimBatch {
   budget?: number;
   /** duration of the claim, unless it is acked or released before */
   hold?: string | null;
+  /** seconds to wait while the inbox is empty; default: 0 */
+  wait?: number;
 }
 
 /** What `closeConnection` asks. */
@@ -746,6 +748,8 @@ export interface DrainInbox {
   budget?: number;
   /** owner of the claim */
   session?: string | null;
+  /** seconds to wait while the inbox is empty; default: 0 */
+  wait?: number;
 }
 
 /** What `endPairing` asks. */

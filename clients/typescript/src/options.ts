@@ -6,7 +6,7 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Makes the call the same as an earlier one with this key: both take effect once. By default the key is new. */
   idempotencyKey?: string;
-  /** Milliseconds that one try may take. */
+  /** Milliseconds that one try may take, beside the time that the request waits. */
   timeout?: number;
 }
 

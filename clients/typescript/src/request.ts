@@ -46,13 +46,15 @@ export async function sendRequest(
   const newKey = takesKey && !hasOwnKey && options.idempotencyKey === undefined ? createKey() : undefined;
   const key = options.idempotencyKey ?? newKey;
   const isRepeatable = repetition === "safe" || hasOwnKey || (takesKey && key !== undefined);
+  const { wait } = request as { wait?: unknown };
+  const timeout = (options.timeout ?? transport.timeout) + (typeof wait === "number" ? wait * 1000 : 0);
   const { clock } = transport;
   const retries = new RetrySchedule(clock, transport.retryTime);
   for (;;) {
     let pause: number | undefined;
     let failure: unknown;
     const watchdog = new Watchdog(clock, options.signal);
-    watchdog.feed(options.timeout ?? transport.timeout);
+    watchdog.feed(timeout);
     const headers = await watchdog.guard(transport.buildHeaders()).catch((error: unknown) => {
       watchdog.stop();
       throw error; // it is the caller's own, and no fault of the gateway

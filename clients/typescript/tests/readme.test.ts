@@ -25,6 +25,10 @@ test("an agent answers", async () => {
   assert.match(await runExample("readme-1"), /^analyst: \(demo\) .*\n$/);
 });
 
+test("a loop works on an item", async () => {
+  assert.equal(await runExample("readme-3"), "Page 1\n");
+});
+
 test("an error has a hint", async () => {
   assert.equal(await runExample("readme-2"), "did you mean 'analyst'?\n");
 });

@@ -228,3 +228,41 @@ test("credentials are sent, and headers of the page", async () => {
   await assert.rejects(bearer.listAgents(), (error: GatepostError) => error.status === 401);
   assert.equal((await bearer.listAgents()).items.length > 0, true);
 });
+
+test("a loop acks what it has done, and releases what it has not", async () => {
+  const direct = gateway.open();
+  await direct.registerEntity({ name: "worker", kind: "service" });
+  for (const content of ["tea", "cake", "pie"]) await direct.pushEvent({ to: "worker", content });
+  const done: string[] = [];
+  const work = async (bad: string) => {
+    for await (const item of direct.work("worker")) {
+      if (item.content === bad) throw new Error(bad);
+      done.push(item.content);
+    }
+  };
+  await assert.rejects(work("cake"), { message: "cake" });
+  const states = async () => {
+    const { items } = await direct.listInbox({ name: "worker" });
+    return items.map((item) => item.state);
+  };
+  assert.deepEqual(await states(), ["delivered", "pending", "pending"]);
+  await direct.pushEvent({ to: "worker", content: "last" });
+  await assert.rejects(work("last"), { message: "last" });
+  assert.deepEqual(await states(), ["delivered", "delivered", "delivered", "pending"]);
+  assert.deepEqual(done, ["tea", "cake", "pie"]);
+});
+
+test("a loop goes on after lost connections, and ends when it is told to", async () => {
+  await client.registerEntity({ name: "runner", kind: "service" });
+  await client.pushEvent({ to: "runner", content: "tea" });
+  proxy.outcomes.push("lost", 503);
+  const end = new AbortController();
+  const done: string[] = [];
+  for await (const item of client.work("runner", { signal: end.signal })) {
+    done.push(item.content);
+    end.abort();
+  }
+  assert.deepEqual(done, ["tea"]);
+  const { items } = await client.listInbox({ name: "runner" });
+  assert.deepEqual(items.map((item) => item.state), ["delivered"]);
+});

@@ -7,15 +7,17 @@ A client for an event loop, on httpx2.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import httpx2
 import msgspec
 
-from gatepost.client import request_retries
-from gatepost.errors import Invalid, Unavailable
+from gatepost.client import request_retries, work_loop
+from gatepost.errors import GatepostError, Invalid, Unavailable
+from gatepost.inbox.event_api import ItemView
+from gatepost.inbox.item_api import ReleaseClaim
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
@@ -78,6 +80,8 @@ class Client:
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
             raise Invalid(f"this is not a gateway and a key for it: {error}") from None
         self._retry_time = retry_time
+        self._timeout = timeout
+        self._claims: set[ReleaseClaim] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,6 +89,8 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for release in tuple(self._claims):
+            await self._end_claim(release)
         await self._http.aclose()
 
     async def send(self, request: Request[R], *, key: str | None = None) -> R:
@@ -93,7 +99,13 @@ class Client:
         retries = request_retries.RetrySchedule(self._retry_time)
         while True:
             try:
-                response = await self._http.request(call.method, call.target, headers=call.headers, content=call.body)
+                response = await self._http.request(
+                    call.method,
+                    call.target,
+                    headers=call.headers,
+                    content=call.body,
+                    timeout=httpx2.Timeout(self._timeout, read=self._timeout + call.wait),
+                )
             except httpx2.TransportError as error:
                 is_repeatable = isinstance(error, _LOST if call.is_repeatable else _NOT_SENT)
                 pause = retries.next_pause() if is_repeatable else None
@@ -158,6 +170,47 @@ class Client:
             if pause is None:
                 raise request_retries.build_connection_error(error) from error
             await asyncio.sleep(pause)
+
+    async def work(self, name: str, *, hold: str = "5m") -> AsyncGenerator[ItemView]:
+        """
+        Return the items of an inbox, one at a time, for ever, and wait while there are none:
+
+            async for item in client.work("analyst"):
+                await handle(item)
+
+        An item is claimed for `hold`, and acked when the body of the loop ends. If the body raises, or leaves the loop,
+        the item is released, and the next reader gets it. Several loops on one inbox share its items.
+        """
+        claim = work_loop.build_claim(name, hold)
+        retries = request_retries.RetrySchedule(self._retry_time)
+        while True:
+            try:
+                batch = await self.send(claim)
+            except Unavailable:
+                pause = retries.next_pause()
+                if pause is None:
+                    raise
+                await asyncio.sleep(pause)
+                continue
+            retries = request_retries.RetrySchedule(self._retry_time)
+            if batch.claim is None:
+                continue
+            ack, release = work_loop.build_claim_ends(batch.claim)
+            self._claims.add(release)
+            try:
+                for item in batch.items:
+                    yield item
+            except BaseException:
+                await self._end_claim(release)
+                raise
+            self._claims.discard(release)
+            await self.send(ack)
+
+    async def _end_claim(self, release: ReleaseClaim) -> None:
+        if release in self._claims:
+            self._claims.discard(release)
+            with suppress(GatepostError):  # then the claim lapses
+                await self.send(release)
 
     async def _read_events(self, request: Stream[Any]) -> AsyncGenerator[StreamedView]:
         call = request_retries.build_call(request)

@@ -19,6 +19,7 @@ from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 if TYPE_CHECKING:  # few commands watch, and all must start fast
     from gatepost.channels.shared_inbox.api import WatchSharedInbox
+    from gatepost.inbox.event_api import ItemView
     from gatepost.inbox.item_api import WatchInbox
     from gatepost.spaces.api import WatchSpace
 
@@ -45,6 +46,12 @@ class LocalClient:
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
         """Return the items of a list, or the first of them, page by page."""
         return list_pages(self.send, request, limit)
+
+    def work(self, name: str, *, hold: str = "5m") -> "Iterator[ItemView]":
+        """Return the items of an inbox, one at a time, for ever, as `SyncClient.work` does; it polls the store."""
+        from gatepost.client.work_loop import work
+
+        return work(self.send, name, hold, 0.0)
 
     def stream(self, request: Stream[R], *, on_connect: Callable[[], None] | None = None) -> Iterator[R]:
         """Return the models of a stream, for ever: messages, items, entries, or else its events."""

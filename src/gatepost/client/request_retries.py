@@ -18,7 +18,7 @@ from gatepost.core.backoff import Backoff
 from gatepost.errors import GatepostError, Invalid, Late, Refused, Unavailable
 from gatepost.inbox.push.api import PushResultView, TriggeredView
 from gatepost.operations.encoding import decode_answer, encode_request
-from gatepost.operations.operation import Kind, Page, Repetition, Request, Stream, StreamedView
+from gatepost.operations.operation import WAIT, Kind, Page, Repetition, Request, Stream, StreamedView
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -69,6 +69,8 @@ class HttpCall(NamedTuple):
     is_repeatable: bool
     #: whether the idempotency key is a new one, which no earlier request had
     has_new_key: bool
+    #: seconds that the gateway may wait before it answers
+    wait: float
 
 
 def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
@@ -82,7 +84,8 @@ def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
     elif key is not None:
         headers["idempotency-key"] = operation.check_key(key)
     is_repeatable = operation.repetition is Repetition.SAFE or request.has_own_dedup_key or "idempotency-key" in headers
-    return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable, has_new_key)
+    wait = getattr(request, WAIT) if operation.waiting is not None else 0.0
+    return HttpCall(encoded.method, encoded.target, headers, encoded.body, is_repeatable, has_new_key, wait)
 
 
 def read_answer(request: Request[R], call: HttpCall, status: int, body: bytes) -> R:

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gatepost.client import request_retries
+from gatepost.client import request_retries, work_loop
 from gatepost.errors import Invalid, Unavailable
+from gatepost.inbox.event_api import ItemView
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
@@ -139,6 +140,18 @@ class SyncClient:
                 raise request_retries.build_connection_error(error) from error
             time.sleep(pause)
 
+    def work(self, name: str, *, hold: str = "5m") -> Iterator[ItemView]:
+        """
+        Return the items of an inbox, one at a time, for ever, and wait while there are none:
+
+            for item in client.work("analyst"):
+                handle(item)
+
+        An item is claimed for `hold`, and acked when the body of the loop ends. If the body raises, or leaves the loop,
+        the item is released, and the next reader gets it. Several loops on one inbox share its items.
+        """
+        return work_loop.work(self.send, name, hold, self._retry_time)
+
     def _read_events(self, request: Stream[Any]) -> Iterator[StreamedView]:
         call = request_retries.build_call(request)
         connection = self._connect(request_retries.SILENCE_TIMEOUT)
@@ -165,7 +178,7 @@ class SyncClient:
         if self._connection is None or not call.is_repeatable:
             self.close()
             try:
-                self._connection = self._connect(self._timeout)
+                self._connection = self._connect(self._timeout + call.wait)
             except (OSError, Unavailable) as error:
                 raise _NotSent(error) from error
         self._connection.request(call.method, call.target, call.body, {**self._headers, **call.headers})

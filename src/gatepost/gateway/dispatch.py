@@ -19,6 +19,7 @@ import structlog
 from gatepost.directory.authorization_actions import authorize_names, execute
 from gatepost.errors import GatepostError
 from gatepost.executor import names_others, plan_answer, take_steps_together
+from gatepost.gateway import waiting_requests
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
 from gatepost.gateway.gateway_state import GatewayState
@@ -26,7 +27,7 @@ from gatepost.gateway.http_exchange import ClientDisconnect, HttpAnswer, HttpExc
 from gatepost.operations import access
 from gatepost.operations.access import Caller
 from gatepost.operations.decoding import get_decoder
-from gatepost.operations.operation import Kind, Operation, Request
+from gatepost.operations.operation import WAIT, Kind, Operation, Request
 from gatepost.operations.problems import NotJson, Unexpected
 
 log = structlog.get_logger("gatepost.gateway")
@@ -59,7 +60,9 @@ class Dispatcher:
             await self._stream(exchange, request, caller)
             return
         key = _find_key(exchange, operation)
-        if operation.limits_guesses:
+        if operation.waiting is not None and getattr(request, WAIT):
+            answer = await self._run_waiting(exchange, request, caller)
+        elif operation.limits_guesses:
             with self._state.attempt_limits.watch_strictly(exchange.scope, operation.endpoint):
                 answer = await self.run(request, caller, key)
         else:
@@ -103,6 +106,16 @@ class Dispatcher:
             return await request.operation.handler(self._state, await self._authorize_names(request, caller), caller)
         steps = plan_answer(request, caller, key)
         return await take_steps_together(self._state.store, steps, self._state.caller_locks.get(caller))
+
+    async def _run_waiting(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
+        request = await self._authorize_names(request, caller)
+
+        async def ask() -> Any:
+            await self._admit(exchange, request.operation)  # a credential may end while it waits
+            return await self.run(request, caller)
+
+        with self._state.stream_limits.reserve(caller):
+            return await waiting_requests.wait_for_answer(self._state, exchange, request, ask)
 
     async def _authorize_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
         return (

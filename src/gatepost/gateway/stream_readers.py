@@ -195,6 +195,11 @@ class LiveStreams:
         self.end_handlers: list[Callable[[], None]] = []
 
     @property
+    def is_ending(self) -> bool:
+        """Whether the gateway stops."""
+        return self._stream_end is not None
+
+    @property
     def readers(self) -> int:
         return sum(len(tail.readers) for tail in self._tails.values())
 

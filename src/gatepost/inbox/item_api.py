@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from gatepost.core.signals import Topic
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.claim import Batch, Claim
@@ -23,13 +24,26 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
+from gatepost.operations.operation import (
+    MAX_WAIT,
+    Page,
+    Repetition,
+    Request,
+    Stream,
+    StreamedView,
+    View,
+    Waiting,
+    read,
+    stream,
+    write,
+)
 from gatepost.operations.tool import FOR_MCP, Tool
 
 #: the group of these operations in OpenAPI
 TAG = "inbox"
 
 Budget = Annotated[int, Meta(ge=600, le=4_000_000, description="maximum number of UTF-8 bytes")]
+Wait = Annotated[float, Meta(ge=0, le=MAX_WAIT, description="seconds to wait while the inbox is empty")]
 OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
@@ -56,6 +70,9 @@ class BatchView(RecordView[Batch]):
     items: list[ItemView]
     held: Annotated[int, Meta(ge=0, description="number of other pending items"), Source("deferred_count")]
     text: Annotated[str, Source(lambda batch: str(batch) if batch.items else "")]
+
+
+_WAITING: Final = Waiting(lambda request: Topic("inbox", request.name), lambda batch: batch.claim is None)
 
 
 class AckedView(View):
@@ -157,10 +174,11 @@ class PeekInbox(Request[Page[ItemView]]):
         description="Take the pending items out of your inbox, most urgent first. They count as delivered once you"
         " have this answer.",
         own_by_default=("name",),
-        hidden=("budget", "session"),
+        hidden=("budget", "session", "wait"),
         waits=True,
         doors=FOR_MCP,
     ),
+    waiting=_WAITING,
 )
 class DrainInbox(Request[BatchView]):
     """
@@ -172,6 +190,7 @@ class DrainInbox(Request[BatchView]):
     limit: Limit = 20
     budget: Budget = 9_000
     session: Annotated[OwnerName | None, describe("owner of the claim")] = None
+    wait: Wait = 0
 
 
 @write(
@@ -182,6 +201,7 @@ class DrainInbox(Request[BatchView]):
     lane="{name}",
     errors=(NotFound, Conflict),
     example={"owner": "session-1", "limit": 20, "hold": "5m"},
+    waiting=_WAITING,
 )
 class ClaimBatch(Request[BatchView]):
     """Claim the next batch for some time; ack or release it."""
@@ -191,6 +211,7 @@ class ClaimBatch(Request[BatchView]):
     limit: Limit = 20
     budget: Budget = 9_000
     hold: Annotated[str | None, describe("duration of the claim, unless it is acked or released before")] = None
+    wait: Wait = 0
 
 
 @write(

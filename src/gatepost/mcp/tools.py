@@ -32,8 +32,8 @@ from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
 from gatepost.mail.work_api import NoteView, WorkEventView, WorkItemView
 from gatepost.mcp.server_port import ANYTHING, BatchDelivery, Context, Host, Peer
-from gatepost.operations.lenient_arguments import WAIT, parse_wait
-from gatepost.operations.operation import Page
+from gatepost.operations.lenient_arguments import parse_wait
+from gatepost.operations.operation import WAIT, Page
 from gatepost.operations.operation_tool import OperationTool, load_tools
 from gatepost.operations.validation import suggest
 from gatepost.plans.api import PlanView

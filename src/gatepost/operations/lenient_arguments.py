@@ -5,17 +5,14 @@ as JSON text, and a whole number with a point.
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import inspect
 
 from gatepost.errors import Invalid, quote_value
 from gatepost.operations.decoding import list_kinds
+from gatepost.operations.operation import MAX_WAIT, WAIT
 from gatepost.operations.tool import Scale
-
-#: the argument of tools that wait, and how long they wait at most, in seconds
-WAIT: Final = "wait"
-MAX_WAIT: Final = 50
 
 
 def loosen(value: Any, annotation: Any) -> Any:

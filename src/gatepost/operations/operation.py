@@ -44,6 +44,9 @@ P = TypeVar("P")
 
 #: characters of an idempotency key
 MAX_KEY_LENGTH: Final = 255
+#: the field of requests that can wait, and how many seconds they wait at most
+WAIT: Final = "wait"
+MAX_WAIT: Final = 50
 #: bytes of a body
 MAX_BODY: Final = 4 * 1024 * 1024
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
@@ -211,6 +214,16 @@ class Preparation:
     build: Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How an operation waits while its answer is empty, for as many seconds as its field `wait` says."""
+
+    #: (request) -> the topic of the signals that an answer may have come
+    get_topic: Callable[[Any], Topic]
+    #: (answer) -> whether to wait for another
+    is_empty: Callable[[Any], bool]
+
+
 #: the third argument is the caller, or the HTTP exchange of a raw operation; a fourth is what was prepared
 Handler = Callable[..., Any]
 
@@ -250,6 +263,7 @@ class Operation:
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     preparation: Preparation | None = None
+    waiting: Waiting | None = None
     _handler: Handler | None = None
 
     @property

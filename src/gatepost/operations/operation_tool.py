@@ -21,8 +21,8 @@ from gatepost.errors import GatepostError, Invalid, quote_value
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.encoding import check_path, encode_json, refuse_nan
 from gatepost.operations.fields import MAX_SEQ
-from gatepost.operations.lenient_arguments import MAX_WAIT, WAIT, loosen, parse_scaled, split_reference
-from gatepost.operations.operation import Kind, Operation, Repetition, Request, list_operations
+from gatepost.operations.lenient_arguments import loosen, parse_scaled, split_reference
+from gatepost.operations.operation import MAX_WAIT, WAIT, Kind, Operation, Repetition, Request, list_operations
 from gatepost.operations.tool import Door, Tool
 from gatepost.operations.validation import relabel, suggest
 

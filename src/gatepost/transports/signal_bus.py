@@ -19,10 +19,11 @@ from gatepost.core.transport_records import TransportStatus
 #: who listens to which topics. A duty is woken by signals of these topics; `should_wake` of `Duty` narrows them down:
 #: a job wakes the duty that runs jobs of its kind. What a lost signal would have said, a duty finds at its interval
 LISTENERS: Final[Mapping[str, Sequence[SignalTopicKind]]] = {
-    # the gateway: gateway/web_app.py, gateway/mcp_endpoint.py, gateway/serve.py
+    # the gateway: gateway/web_app.py, gateway/waiting_requests.py, gateway/mcp_endpoint.py, gateway/serve.py
     "streams": ("inbox", "space", "run", "shared", "agent", "plan", "trigger", "keys"),
     "gate frames": ("gate", "decision"),
     "chat presence": ("inbox", "agent"),
+    "waiting requests": ("inbox",),
     "authenticator": ("keys",),
     "mcp": ("inbox", "space", "decision", "work"),
     "hook socket": ("inbox",),
