@@ -92,7 +92,9 @@ _NAMES: Final = {
         "ShowLedgerProfile ShowLedgerSync ShowTopic SyncLedger SyncPart TopicMessageView TopicVerificationView "
         "TopicView VerifyTopic"
     ),
-    "mail.mail_api": "ListMail MailBox MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail",
+    "mail.mail_api": (
+        "ButtonSpec ListMail MailBox MailRecipientView MailView ReplyToEvent SendMail SentReplyView ShowMail"
+    ),
     "mail.work_api": (
         "AddWorkItem ListNotes ListWorkEvents ListWorkItems NoteView PostNote PostWorkEvent ShowWorkItem WorkEventView "
         "WorkItemView"

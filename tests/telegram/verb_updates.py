@@ -5,7 +5,7 @@ from typing import Any
 from gatepost.channels import pairing_actions as pairing
 from gatepost.channels.conversation import PairingState
 from gatepost.channels.pairing_actions import CODE_ALPHABET
-from gatepost.channels.telegram.buttons import DecisionButton, PairingButton, build_callback_data
+from gatepost.channels.telegram.buttons import Button, build_callback_data
 from gatepost.channels.telegram.update_actions import TakenUpdate
 from gatepost.channels.user_message_actions import IntakeOutcome
 from gatepost.gates import decision_actions as decisions
@@ -65,7 +65,7 @@ def press(office: VerbOffice, user: int, data: str, chat: dict[str, Any] | None 
     return taken.answer.text
 
 
-def sign(button: DecisionButton | PairingButton, chat: int) -> str:
+def sign(button: Button, chat: int) -> str:
     return build_callback_data(button, build_profile().keys.button_key, chat=chat)
 
 

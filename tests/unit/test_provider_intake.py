@@ -237,6 +237,26 @@ async def test_a_provider_that_does_not_send_makes_events_of_a_service(store: St
         store.run_sync(replies.reply_on_route, event, "hello", author)
 
 
+async def test_the_id_of_a_button_in_a_reply_to_it_is_a_press(store: Store) -> None:
+    intake = add_channel(store, allow=(7,))
+    await intake.take(UserMessage(id="1", user="7", text="hello"))
+    [prompt] = list_events(store)
+    store.run_sync(replies.reply, prompt.id, "Go on?", by=AGENT, buttons=(Option(id="yes", label="Go on"),))
+    message = store.read_sync(outgoing.read, 1)
+    assert message is not None
+    store.run_sync(outgoing.save_part, message, ["sent-1"])
+    await intake.take(UserMessage(id="2", user="7", text="yes", reply_to="sent-1"))
+    await intake.take(UserMessage(id="3", user="7", text="maybe", reply_to="sent-1"))
+
+    _, press, text = list_events(store)
+    assert isinstance(press.data, dict)
+    assert (press.content, press.data["metadata"]) == (
+        "Go on",
+        {"chat_id": "7", "message_id": "2", "callback_data": "yes"},
+    )
+    assert text.content == "maybe"
+
+
 def test_the_answers_of_a_question_are_numbers_unless_words_count() -> None:
     options = (Button("y", "Yes"), Button("n", "No"))
     message = MessageToSend(id="out_1", chat="7", text="Deploy?", options=options)

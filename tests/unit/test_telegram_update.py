@@ -73,6 +73,8 @@ def test_every_official_sample_is_understood() -> None:
         data="Data from button callback",
         chat=None,
         message_id=None,
+        display="Test Firstname Test Lastname",
+        handle="Testusername",
     )
 
 

@@ -228,7 +228,7 @@ def test_a_trigger_that_is_called_cli_does_not_break_replies(office: Kit) -> Non
     office.store.run_sync(_insert_trigger, "cli")
     office.store.run_sync(chat.send, SendChat(content="Hello?", to="ana"), sender="admin")
     [item] = office.store.read_sync(inbox.page, "ana")
-    trigger, _ = office.store.read_sync(replies.find_route, item.event)
+    trigger, _ = office.store.read_sync(replies.find_route, item.event, office.store.read_sync(directory.find, "ana"))
     assert trigger is None
 
 

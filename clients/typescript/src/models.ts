@@ -318,6 +318,13 @@ export interface BudgetStatus {
   waitingItems: number;
 }
 
+export interface ButtonSpec {
+  /** a short word, which the event about a press has */
+  id: string;
+  /** text shown */
+  label: string;
+}
+
 export interface Call {
   id: string;
   tool: string;
@@ -2260,6 +2267,8 @@ export interface ReplyToEvent {
   id: string;
   /** the text of the reply */
   text: string;
+  /** on a channel with buttons: what the person may press */
+  buttons?: ButtonSpec[];
   /** entity to act as; default: the caller */
   sender?: string | null;
 }

@@ -42,6 +42,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Refused, TooLarge
 from gatepost.gates import decision_actions as decisions
+from gatepost.gates.decision import AnswerOrigin
 from gatepost.inbox.event import OWN_CHANNELS, EventType, Priority, Push, Ref, Route, Trust
 from gatepost.inbox.push import actions as push
 
@@ -105,7 +106,7 @@ def receive(
     route = Route(envelope.channel, envelope.session)
     is_own_text = envelope.kind in (EnvelopeKind.TEXT, EnvelopeKind.VOICE) and not envelope.is_forwarded
     if is_user_channel and sender is not None and is_own_text:  # nobody answers with the words of somebody else
-        answered = _answer_question(tx, route, envelope.content, sender, number, reply_question, to)
+        answered = _answer_question(tx, trigger, envelope, sender, reply_question, to)
         if answered is not None:
             return answered
     if unrouted_messages.has_key(tx, dedup_key):
@@ -183,25 +184,29 @@ def _list_prompts(tx: Reader, channel: str, session: str, trigger: str | None) -
 
 def _answer_question(
     tx: Transaction,
-    route: Route,
-    text: str,
+    trigger: Trigger | None,
+    envelope: Envelope,
     sender: Entity,
-    trigger: int | None,
     reply_question: ChannelMessage | None,
     to: str | None,
 ) -> Received | None:
     """
-    Answer the question on a route that a text answers, and return the event that its asker gets; None if the text is a
-    prompt. A text that is addressed to somebody answers only what they asked.
+    Answer the question on its route that a text answers, and return the event that its asker gets; None if the text is
+    a prompt. A text that is addressed to somebody answers only what they asked.
     """
     askers: set[str] | None = None
     if to is not None:
         target = address.parse(to)
         askers = {entity.name for entity in directory.resolve(tx, [target]).get(target, ())}
-    question = questions.find_question(tx, route, text, trigger=trigger, replied=reply_question, askers=askers)
+    route, number = Route(envelope.channel, envelope.session), trigger.number if trigger is not None else None
+    question = questions.find_question(
+        tx, route, envelope.content, trigger=number, replied=reply_question, askers=askers
+    )
     if question is None:
         return None
-    answered, notice = questions.answer(tx, question.decision, question.answer, sender.name)
+    name = trigger.name if trigger is not None else None
+    origin = AnswerOrigin(route=route, trigger=name, metadata=envelope.metadata)
+    answered, notice = questions.answer(tx, question.decision, question.answer, sender.name, origin)
     event = decisions.find_outcome_event(tx, answered) if answered is not None else None
     return Received(
         events=(event,) if event is not None else (),

@@ -60,7 +60,7 @@ class ChannelMessage(Struct, frozen=True, kw_only=True):
     person: str | None
     content: str
     options: Sequence[Button]
-    #: the decision that the buttons answer
+    #: the decision that the buttons answer; without one they belong to a reply, or let a user in
     decision: str | None
     #: the number of the message that this one changes, instead of sending another
     replaces: int | None
@@ -70,6 +70,11 @@ class ChannelMessage(Struct, frozen=True, kw_only=True):
     error: str | None
     created_at: Instant
     sent_at: Instant | None
+
+    @property
+    def has_reply_buttons(self) -> bool:
+        """Whether a press of its buttons is a prompt. The ids of the buttons that let a user in have a colon."""
+        return self.decision is None and bool(self.options) and not any(":" in option.id for option in self.options)
 
 
 def _decode_buttons(text: str | None) -> list[Button]:
@@ -259,7 +264,7 @@ def list_by_decision(tx: Reader, decision: int) -> list[ChannelMessage]:
 
 
 def find_by_sent_id(tx: Reader, trigger: int, chat: str, sent_id: str) -> ChannelMessage | None:
-    """Return the message with a question, of a decision or a pairing, to which the channel gave this id."""
+    """Return the message with buttons, or with the question of a decision, to which the channel gave this id."""
     pattern = f"%{json.dumps(sent_id)}%"
     row = tx.fetch_one("channels/channel_messages/find_by_sent_id", trigger=trigger, chat=chat, pattern=pattern)
     return _build(row) if row else None

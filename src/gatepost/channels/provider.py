@@ -96,6 +96,8 @@ class UserMessage:
     is_anonymous: bool = False
     #: the name of the command that it is, such as `reset`; by default the text says it: `/reset`
     command: str | UnsetType | None = UNSET
+    #: the id of the button under a reply that was pressed; the text is its label
+    button: str | None = None
     recording: Recording | None = None
     #: the kind of what is shown, if it is neither text nor a recording: `photo`
     media: str | None = None
@@ -128,9 +130,10 @@ class MessageToSend:
     thread: str | None = None
     #: Markdown
     text: str
-    #: the answers to a question. A press on a button is a `UserMessage` whose text is the id of the option
+    #: the answers to a question, or what a reply offers. A press on a button is a `UserMessage` whose text is the id of
+    #: the option; it replies to this message
     options: Sequence[Button] = ()
-    #: whether the question also takes an answer in other words
+    #: whether an answer in other words is taken, too
     takes_words: bool = False
     #: the id of a sent message that this one is the new text of: a channel that cannot change messages sends it anew
     replaces: str | None = None

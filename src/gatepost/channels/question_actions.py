@@ -36,6 +36,7 @@ from gatepost.errors import GatepostError
 from gatepost.gates import decision as rules, decision_actions as decisions
 from gatepost.gates.decision import (
     Answer,
+    AnswerOrigin,
     AnswerSpec,
     Decision,
     DecisionAsked,
@@ -187,13 +188,15 @@ def match_answer(decision: Decision, text: str) -> AnswerSpec | None:
     return AnswerSpec(option=numbers[folded_text]) if folded_text in numbers else None
 
 
-def answer(tx: Transaction, decision: Decision, reply: AnswerSpec, person: str) -> tuple[Decision | None, str]:
+def answer(
+    tx: Transaction, decision: Decision, reply: AnswerSpec, person: str, origin: AnswerOrigin
+) -> tuple[Decision | None, str]:
     """
     Answer a decision as a person. Return the decision, or None if the answer does not count, and a sentence for that
     person.
     """
     try:
-        answered = decisions.answer(tx, decision.id, reply, by=person)
+        answered = decisions.answer(tx, decision.id, reply, by=person, origin=origin)
     except GatepostError as error:
         return None, error.message
     last = answered.last_answer

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from gatepost.channels import reply_actions as replies
 from gatepost.core.ports import Transaction
+from gatepost.gates.decision import Option
 from gatepost.gates.decision_api import AskDecision, DecisionView
 from gatepost.gates.decision_handlers import build_question, view_decision
 from gatepost.mail.mail_api import ReplyToEvent, SentReplyView
@@ -13,7 +14,8 @@ from gatepost.operations.access import Caller
 @ReplyToEvent.handler
 def reply_to_event(tx: Transaction, request: ReplyToEvent, caller: Caller) -> SentReplyView:
     assert request.sender is not None
-    reply = replies.reply(tx, request.id, request.text, by=request.sender)
+    buttons = [Option(id=button.id, label=button.label) for button in request.buttons]
+    reply = replies.reply(tx, request.id, request.text, by=request.sender, buttons=buttons)
     return SentReplyView(kind=reply.kind, id=reply.id)
 
 

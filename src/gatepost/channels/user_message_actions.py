@@ -14,6 +14,7 @@ idempotency keys are.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -234,7 +235,9 @@ def _store_recording(tx: Transaction, writer: _Writer, message: UserMessage) -> 
 
 def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMessage:
     """Take in what a user has written or shown."""
+    message = _find_press(tx, writer, message)
     content, kind = message.text, EnvelopeKind.TEXT if message.replaces is None else EnvelopeKind.EDIT
+    kind = EnvelopeKind.CALLBACK if message.button is not None else kind
     if message.media is not None and message.replaces is None:
         content, kind = f"[{message.media}] {message.text}".strip(), EnvelopeKind.MEDIA
         rest = "Only its text is passed on." if message.text else "Say in words what it shows."
@@ -254,8 +257,20 @@ def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMes
     return TakenMessage(outcome=IntakeOutcome.RECEIVED, received=received)
 
 
-def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, content: str) -> Envelope:
-    session, recording = writer.session, message.recording if kind is EnvelopeKind.VOICE else None
+def _find_press(tx: Transaction, writer: _Writer, message: UserMessage) -> UserMessage:
+    """Return the press that a message of a package is, if it replies to buttons with the id of one."""
+    session, trigger = writer.session, writer.trigger
+    if trigger.is_bot or message.reply_to is None or message.is_forwarded or session.chat is None:
+        return message
+    replied = outgoing.find_by_sent_id(tx, trigger.number, session.chat, message.reply_to)
+    options = replied.options if replied is not None and replied.has_reply_buttons else ()
+    pressed = next((option for option in options if option.id == message.text.strip()), None)
+    return replace(message, button=pressed.id, text=pressed.label) if pressed is not None else message
+
+
+def build_metadata(trigger: Trigger, session: ChannelSession, message: UserMessage) -> dict[str, str]:
+    """Return the ids of the channel that the event about a message has."""
+    recording = message.recording
     ids = {
         "chat_id": session.chat,
         "message_id": message.id[:_MAX_ID_LENGTH],
@@ -265,10 +280,17 @@ def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, c
         "file_id": recording.file if recording is not None else None,
         "mime_type": recording.mime_type if recording is not None else None,
         "reply_to": message.reply_to if recording is not None else None,
+        "callback_data": message.button,
     }
-    prefix = writer.trigger.metadata_prefix
+    prefix = trigger.metadata_prefix
     own_metadata = {name: value for name, value in message.metadata.items() if name != RESET_FIELD}
-    metadata = {**own_metadata, **{f"{prefix}{name}": value for name, value in ids.items() if value is not None}}
+    return {**own_metadata, **{f"{prefix}{name}": value for name, value in ids.items() if value is not None}}
+
+
+def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, content: str) -> Envelope:
+    session = writer.session
+    message = message if kind is EnvelopeKind.VOICE else replace(message, recording=None)
+    metadata = build_metadata(writer.trigger, session, message)
     return Envelope(
         channel=session.channel,
         session=session.id,
@@ -282,7 +304,7 @@ def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, c
         reply_to=message.reply_to,
         replaces=message.replaces,
         is_forwarded=message.is_forwarded,
-        recording=recording,
+        recording=message.recording,
     )
 
 

@@ -170,3 +170,9 @@ def _open_stdin() -> IO[bytes]:
     if sys.stdin is None:
         raise Unavailable("there is no stdin to read", hint="give the text itself instead of -")
     return sys.stdin.buffer
+
+
+def parse_choice(text: str) -> dict[str, str]:
+    """Return the id and the label of `ship=Ship it`, or of an id alone."""
+    id, equals, label = text.partition("=")
+    return {"id": id.strip(), "label": label.strip() if equals else id.strip()}

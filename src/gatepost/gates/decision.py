@@ -18,7 +18,7 @@ shown, through whichever door it comes.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
@@ -33,7 +33,7 @@ from gatepost.errors import Conflict, Invalid, quote_value
 from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
 from gatepost.gates.proposed_action import Action, AnswerKind, Arguments
-from gatepost.inbox.event import Priority, Ref
+from gatepost.inbox.event import DECISION_KEY, Priority, Ref, Route
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import FieldSet
 
@@ -90,6 +90,22 @@ class Option(Struct, frozen=True, kw_only=True):
     id: str
     label: str
     description: str = ""
+
+
+class AnswerOrigin(Struct, frozen=True, kw_only=True):
+    """The way by which an answer came, if that is a channel."""
+
+    route: Route
+    #: the name of the trigger behind the route; None if it has none
+    trigger: str | None
+    #: the ids of the channel
+    metadata: Mapping[str, str]
+
+    def build_data(self) -> dict[str, Json]:
+        """Return what the event about the answer says of it, as prompts of the channel do."""
+        trigger: dict[str, Json] = {"trigger": self.trigger} if self.trigger is not None else {}
+        route = {"channel": self.route.channel, "sessionId": self.route.session}
+        return {**route, **trigger, "metadata": dict(self.metadata)}
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -259,7 +275,7 @@ def check_question(question: Question, *, max_data_bytes: int, current_deadline:
         raise Invalid(
             "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
         )
-    ids = _check_options(question.options)
+    ids = check_options(question.options)
     if question.default is not None and question.default not in ids:
         raise Invalid(
             f"the default {quote_value(question.default)} is not among the options",
@@ -289,7 +305,7 @@ def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Quest
     )
 
 
-def _check_options(options: Sequence[Option]) -> list[str]:
+def check_options(options: Sequence[Option]) -> list[str]:
     """Return the ids of the options."""
     if len(options) > MAX_OPTIONS:
         raise Invalid(f"{len(options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
@@ -397,7 +413,7 @@ def compute_context_hash(question: Question) -> str:
 
 def build_event_key(decision: Decision, iteration: int) -> str:
     """Return the dedup key of the events for a round: of its question, and of its answer."""
-    return f"decision:{decision.id}:{iteration}"
+    return f"{DECISION_KEY}{decision.id}:{iteration}"
 
 
 def render_action(decision: Decision) -> str:

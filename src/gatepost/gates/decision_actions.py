@@ -39,7 +39,15 @@ from gatepost.gates import (
     gate_rows,
     proposed_action,
 )
-from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcome, DecisionStatus, Question
+from gatepost.gates.decision import (
+    Answer,
+    AnswerOrigin,
+    AnswerSpec,
+    Decision,
+    DecisionOutcome,
+    DecisionStatus,
+    Question,
+)
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
 from gatepost.inbox import item_actions as inbox_items, item_rows as items
@@ -147,8 +155,13 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
     return _read(tx, id)
 
 
-def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None) -> Decision:
-    """Answer a decision; raise `Late`, which says who answered what, if there is an answer already."""
+def answer(
+    tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None, origin: AnswerOrigin | None = None
+) -> Decision:
+    """
+    Answer a decision; raise `Late`, which says who answered what, if there is an answer already. The event for the
+    asker has the `origin` of the answer.
+    """
     decision, actor = _lock_decision(tx, id, by)
     if not gates.is_allowed(actor, *decision.respondents):
         raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.respondents))} can answer")
@@ -159,7 +172,7 @@ def answer(tx: Transaction, id: str, reply: AnswerSpec, *, by: str | None) -> De
     outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.limits.data)
     rules.require_hash(decision, reply)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
-    return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args)
+    return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, origin=origin)
 
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Decision:
@@ -224,6 +237,7 @@ def end(
     text: str | None = None,
     edited_args: Arguments | None = None,
     hops: int = 0,
+    origin: AnswerOrigin | None = None,
 ) -> Decision:
     """
     End the current round of a decision and, unless it is sent back, the decision itself. The caller has locked it.
@@ -256,7 +270,7 @@ def end(
         gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
     _close_question(tx, decision, _find_entities(tx, decision.respondents), actor)
     tx.react(rules.DecisionEnded(decision, answer))
-    outcome_push = _build_outcome_push(decision, answer, hops)
+    outcome_push = _build_outcome_push(decision, answer, hops, origin)
     outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
     recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
     push.fan_out(tx, outcome_push, actor, _find_entities(tx, recipient_names))
@@ -354,7 +368,7 @@ def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[E
     inbox_items.close_items(tx, respondents, rules.build_event_key(decision, decision.iteration), actor=actor)
 
 
-def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
+def _build_outcome_push(decision: Decision, answer: Answer, hops: int, origin: AnswerOrigin | None) -> Push:
     """Return the push of an outcome to the asker."""
     return Push(
         to=decision.asker,
@@ -373,10 +387,12 @@ def _build_outcome_push(decision: Decision, answer: Answer, hops: int) -> Push:
             "question": decision.question[:_MAX_QUOTE_LENGTH],
             "asker": decision.asker,
             **rules.describe_action(decision, answer),
+            **(origin.build_data() if origin is not None else {}),
         },
         priority=Priority.HIGH,
         dedup_key=rules.build_event_key(decision, answer.iteration),
         ref=decision.ref,
+        route=origin.route if origin is not None else None,
         hops=hops,
     )
 

@@ -52,18 +52,12 @@ def _parse_kinds(text: str) -> tuple[AnswerKind, ...]:
         raise Invalid(error.message, hint=f"use one or more of {','.join(AnswerKind)}, with commas between") from None
 
 
-def _parse_option(text: str) -> dict[str, str]:
-    """Return the option of `ship=Ship it`, or of an id alone."""
-    id, equals, label = text.partition("=")
-    return {"id": id.strip(), "label": label.strip() if equals else id.strip()}
-
-
 _QUESTION: Final[dict[str, ParameterSpec | None]] = {
     "question": argument("TEXT|-", "the question; - reads stdin", parse=inputs.read_text),
     "action": None,
     "allow": None,
     "options": option(
-        "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=_parse_option
+        "--option", "ID=LABEL", "an answer to choose; repeatable; ID alone is its own label", parse=inputs.parse_choice
     ),
     "free_text": flag("--text"),
     "default": option("--default", "ID"),

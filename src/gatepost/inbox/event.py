@@ -37,7 +37,10 @@ CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
 #: the type of mail whose sender gave it none
 DEFAULT_MESSAGE_TYPE: Final = "message"
 #: the metadata of a message that its sender has forwarded: somebody else may have written it
+#: the beginning of the dedup keys of decisions
+DECISION_KEY: Final = "decision:"
 _FORWARDED_FIELDS: Final = frozenset(("forwarded", f"{TELEGRAM}_forwarded"))
+_BUTTON_FIELDS: Final = ("callback_data", f"{TELEGRAM}_callback_data")
 
 
 class Priority(IntEnum):
@@ -321,6 +324,8 @@ class PromptReceived(Struct, frozen=True, kw_only=True):
     is_forwarded: bool = False
     #: the name that its sender has on the channel, if the sender is nobody here
     unknown_user: str | None = None
+    #: the id of the button that was pressed
+    button: str | None = None
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -329,6 +334,8 @@ class Answered(Struct, frozen=True, kw_only=True):
     outcome: str
     by: str
     text: str
+    #: the channel session by which the answer came
+    session: str | None = None
 
 
 class GateEnd(Struct, frozen=True):
@@ -438,17 +445,28 @@ def parse_body(event: "Event | Push") -> Body:
                 is_reset=isinstance(metadata, dict) and "reset_session" in metadata,
                 is_forwarded=isinstance(metadata, dict) and not _FORWARDED_FIELDS.isdisjoint(metadata),
                 unknown_user=name if event.sender is None and isinstance(name, str) and name else None,
+                button=_find_button(metadata),
             )
         case EventType.DECISION:
             decision = data.text("decisionId", event.ref.id if event.ref else event.source)
             return Answered(
-                decision=decision, outcome=data.text("outcome", "answered"), by=data.text("by"), text=event.content
+                decision=decision,
+                outcome=data.text("outcome", "answered"),
+                by=data.text("by"),
+                text=event.content,
+                session=event.route.session if event.route else None,
             )
         case EventType.GATE:
             gate = data.text("gateId", event.ref.id if event.ref else event.source)
             return GateEnd(gate, data.text("outcome", "resolved"), event.content)
         case EventType.ALERT | EventType.EVENT | EventType.AGENT | EventType.SYSTEM:
             return Notified(type=event.type, source=event.source, text=event.content)
+
+
+def _find_button(metadata: Json) -> str | None:
+    """Return the id of the button that the metadata of a prompt names."""
+    fields = metadata if isinstance(metadata, dict) else {}
+    return next((value for name in _BUTTON_FIELDS if isinstance(value := fields.get(name), str)), None)
 
 
 def _read_outsider(data: _Data) -> Outsider | None:

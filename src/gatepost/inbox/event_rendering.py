@@ -24,6 +24,7 @@ from gatepost.core.text import abbreviate, count_bytes, truncate
 from gatepost.core.times import DAY, Instant, format_rfc3339
 from gatepost.inbox.batch_selection import COUNT_LIMIT
 from gatepost.inbox.event import (
+    DECISION_KEY,
     USER_CHANNELS,
     Answered,
     Event,
@@ -64,12 +65,11 @@ _RESERVED_NAME: Final = re.compile(
 #: characters of the content, and of a name, in a preview
 _PREVIEW_CONTENT_LENGTH: Final = 50
 _PREVIEW_NAME_LENGTH: Final = 24
-#: the beginnings of dedup keys of what came by triggers, was replayed or passed on, and of questions
+#: the beginnings of dedup keys of what came by triggers, was replayed or passed on
 _TRIGGER_KEY_PREFIXES: Final = {
     EventType.SERVICE: ("svc:", "cron:", "unrouted:", "passed:"),
     EventType.CHANNEL: (*(f"{channel}:" for channel in USER_CHANNELS), "channel:", "unrouted:", "passed:"),
 }
-_DECISION_KEY_PREFIX: Final = "decision:"
 _TITLES: Final = {EventType.ALERT: "Alert", EventType.EVENT: "Event", EventType.AGENT: "Agent"}
 
 
@@ -168,6 +168,7 @@ def _render_full(event: Event) -> str:
             notes = [f"session {render_session(channel_message.session)}"] if channel_message.session else []
             notes += ["forwarded"] if channel_message.is_forwarded else []
             notes += ["reset"] if channel_message.is_reset else []
+            notes += [f"button {render_name(channel_message.button)}"] if channel_message.button else []
             user = channel_message.unknown_user
             author = _render_unknown_user(user) if user is not None else _render_sender(event)
             head = f"[{_render_channel(channel_message.channel)}] {author}"
@@ -176,7 +177,8 @@ def _render_full(event: Event) -> str:
             by = f" by {render_name(answer.by)}" if answer.by else ""
             text_part = f": {quote(answer.text)}" if answer.text else ""
             head = f"[Decision {render_name(answer.decision)}] {render_name(answer.outcome)}"
-            return f"{head}{by}{text_part}{_render_notes(event)}"
+            notes = [f"session {render_session(answer.session)}"] if answer.session else []
+            return f"{head}{by}{text_part}{_render_notes(event, notes)}"
         case GateEnd() as gate_end:
             text_part = f": {quote(gate_end.text)}" if gate_end.text else ""
             return (
@@ -301,7 +303,7 @@ def _render_context(event: Event) -> str:
     is_pushed = event.type is EventType.SERVICE and event.sender is not None
     if not is_pushed and event.dedup_key.startswith(_TRIGGER_KEY_PREFIXES.get(event.type, ())):
         return f" (context {quote(context)})"
-    if event.type is EventType.DECISION and event.dedup_key.startswith(_DECISION_KEY_PREFIX):
+    if event.type is EventType.DECISION and event.dedup_key.startswith(DECISION_KEY):
         return f" (the asker adds {quote(context)})"
     return ""
 

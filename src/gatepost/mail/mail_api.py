@@ -28,7 +28,7 @@ from gatepost.operations.fields import (
     Time,
     describe,
 )
-from gatepost.operations.operation import Page, Request, View, read, write
+from gatepost.operations.operation import Page, Request, RequestPart, View, read, write
 from gatepost.operations.tool import Scale, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
@@ -177,6 +177,11 @@ class ShowMail(Request[MailView]):
     id: str
 
 
+class ButtonSpec(RequestPart):
+    id: Annotated[str, describe("a short word, which the event about a press has")]
+    label: Annotated[str, describe("text shown")]
+
+
 class SentReplyView(View):
     kind: Annotated[str, describe("mail, message, note or channel: what the reply became")]
     id: str
@@ -207,4 +212,5 @@ class ReplyToEvent(Request[SentReplyView]):
         str, describe("an event or mail in the inbox of the caller, or the channel session of a prompt there")
     ]
     text: Annotated[str, describe("the text of the reply")]
+    buttons: Annotated[tuple[ButtonSpec, ...], describe("on a channel with buttons: what the person may press")] = ()
     sender: Actor = None

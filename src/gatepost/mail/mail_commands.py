@@ -125,6 +125,7 @@ def reply(request: ReplyToEvent, configuration: Configuration, json: JsonFlag = 
     Examples:
       gatepost reply evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 "Take the second one"
       gatepost reply "$EVENT" - --as husam < answer.md
+      gatepost reply chat-7:user-7 "Ship it?" --button yes="Ship it" --button no
     """
     inputs.require_text(request.text)
     with connect(configuration) as connection:
@@ -292,6 +293,12 @@ commands = [
                 "EVENT", "an event or mail in your inbox, or the channel session of a prompt, such as cli-main"
             ),
             "text": argument("TEXT|-", "the text; - reads stdin", parse=inputs.read_text),
+            "buttons": option(
+                "--button",
+                "ID=LABEL",
+                "what the person may press, on a channel with buttons; repeatable; ID alone is its own label",
+                parse=inputs.parse_choice,
+            ),
         },
         reply,
         "Reply to an event on the way it came.",

@@ -78,8 +78,8 @@ class ProviderChannel:
             chat=message.chat,
             thread=message.thread,
             text=message.content,
-            options=message.options if decision is not None else (),
-            takes_words=decision is not None and decision.free_text,
+            options=message.options if decision is not None or message.has_reply_buttons else (),
+            takes_words=message.has_reply_buttons or (decision is not None and decision.free_text),
             replaces=replaced,
         )
         sent_id = await call_provider(

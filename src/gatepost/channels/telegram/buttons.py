@@ -7,6 +7,7 @@ nothing in another, and the message, if its id is known: a message has no id bef
 buttons are put under it later.
 
     d:{32 digits of the decision's id}:{round}:{option}:{signature}
+    r:{32 digits of the message's id}:{option}:{signature}    under a reply
     p:a:{pairing code}:{signature}        p:d:...    approve, deny
 
 A round of a decision has its own data, so that a press under an old question is recognised. Whether the presser may
@@ -33,6 +34,7 @@ MAX_DATA_BYTES: Final = 64
 MAX_LABEL_LENGTH: Final = 40
 
 _DECISION_DATA: Final = re.compile(r"d:([0-9a-f]{32}):([1-9]):(0|[1-9][0-9]?)")
+_REPLY_DATA: Final = re.compile(r"r:([0-9a-f]{32}):(0|[1-9][0-9]?)")
 _PAIRING_DATA: Final = re.compile(r"p:([ad]):([A-Za-z0-9]{4,32})")
 #: bytes of a signature; nobody can try many, as each try is a press that Telegram passes on
 _SIGNATURE_BYTES: Final = 16
@@ -49,6 +51,15 @@ class DecisionButton(Struct, frozen=True, kw_only=True):
     iteration: int = 1
 
 
+class ReplyButton(Struct, frozen=True, kw_only=True):
+    """A button under a reply of an agent."""
+
+    #: the id of the message that is sent
+    message: str
+    #: the number of the button, from 0
+    option: int
+
+
 class PairingButton(Struct, frozen=True, kw_only=True):
     """A button by which an administrator approves or denies a chat."""
 
@@ -56,7 +67,7 @@ class PairingButton(Struct, frozen=True, kw_only=True):
     is_approval: bool
 
 
-Button = DecisionButton | PairingButton
+Button = DecisionButton | ReplyButton | PairingButton
 
 
 def build_callback_data(button: Button, key: bytes, *, chat: int, message: int | None = None) -> str:
@@ -70,6 +81,8 @@ def build_callback_data(button: Button, key: bytes, *, chat: int, message: int |
                     hint=f"a decision has up to {MAX_OPTIONS} options and {MAX_ROUNDS} rounds",
                 )
             content = f"d:{number}:{button.iteration}:{button.option}"
+        case ReplyButton():
+            content = f"r:{ids.check('out', button.message).removeprefix('out_')}:{button.option}"
         case PairingButton():
             content = f"p:{'a' if button.is_approval else 'd'}:{button.code}"
             if not _PAIRING_DATA.fullmatch(content):
@@ -92,6 +105,8 @@ def parse_callback_data(data: str, key: bytes, *, chat: int, message: int | None
         return None
     if match := _DECISION_DATA.fullmatch(content):
         return DecisionButton(decision=f"dec_{match[1]}", iteration=int(match[2]), option=int(match[3]))
+    if match := _REPLY_DATA.fullmatch(content):
+        return ReplyButton(message=f"out_{match[1]}", option=int(match[2]))
     if match := _PAIRING_DATA.fullmatch(content):
         return PairingButton(code=match[2], is_approval=match[1] == "a")
     return None

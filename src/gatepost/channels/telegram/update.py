@@ -155,6 +155,9 @@ class ButtonPress(Struct, frozen=True, kw_only=True):
     #: the chat and the message of the button; None if the message was sent by way of an inline query
     chat: int | None
     message_id: int | None
+    #: the names of the user
+    display: str
+    handle: str | None
 
 
 class Membership(ParsedEnum, description="a membership"):
@@ -316,12 +319,15 @@ def _parse_press(query: WireCallbackQuery) -> ButtonPress | Ignored:
     if query.data is None:
         return Ignored("a press of a button without data", clean_text(query.id))
     message = query.message
+    handle = clean_text(query.sender.username) if query.sender.username else None
     return ButtonPress(
         query_id=clean_text(query.id),
         user=query.sender.id,
         data=clean_text(query.data),
         chat=message.chat.id if message else None,
         message_id=message.message_id if message else None,
+        display=_build_name(query.sender, handle),
+        handle=handle,
     )
 
 

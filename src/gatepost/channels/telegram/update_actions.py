@@ -113,14 +113,15 @@ def take_update(
     epoch = _advance(tx, trigger, update.update_id)
     if epoch is None:
         return TakenUpdate(outcome=IntakeOutcome.REPEATED, answer=_build_empty_answer(content))
+    bits = int.from_bytes(sha256(f"{random_bits}:{update.update_id}".encode()).digest())
+    key = build_dedup_key(bot.identity.id, update.update_id, epoch)
     match content:
         case UserMessage():
-            bits = int.from_bytes(sha256(f"{random_bits}:{update.update_id}".encode()).digest())
-            key = build_dedup_key(bot.identity.id, update.update_id, epoch)
             taken = user_messages.take_message(tx, trigger, content, dedup_key=key, random_bits=bits)
             return TakenUpdate(**asdict(taken))
         case ButtonPress():
-            answer = telegram_presses.take(tx, trigger, content, bot.keys.button_key)
+            button_key = bot.keys.button_key
+            answer = telegram_presses.take(tx, trigger, content, button_key, dedup_key=key, random_bits=bits)
             return TakenUpdate(outcome=IntakeOutcome.PRESS, answer=answer)
         case MembershipChange():
             if content.membership is not Membership.JOINED:

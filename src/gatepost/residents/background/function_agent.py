@@ -16,7 +16,7 @@ that fails alone, again and again, is dead.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ import structlog
 from gatepost.core.ports import Reader, Store
 from gatepost.errors import Conflict, GatepostError, Invalid, Lost, Unavailable, quote_value
 from gatepost.inbox import item_actions as inbox_items
-from gatepost.inbox.event import Body, Event, Mailed, Posted, PromptReceived, parse_body
+from gatepost.inbox.event import Answered, Body, Event, Mailed, Posted, PromptReceived, parse_body
 from gatepost.residents import user_agent_actions as user_agent
 from gatepost.residents.background.cycle_outcome import (
     CycleDeps,
@@ -96,19 +96,22 @@ class AgentContext:
         """The number of actions that succeeded in this run."""
         return sum(result.ok for result in self._results)
 
-    async def reply(self, event_or_body: Event | Body, text: str) -> None:
+    async def reply(self, event_or_body: Event | Body, text: str, *, buttons: Mapping[str, str] | None = None) -> None:
         """
         Answer in the space of a message, by mail to the sender, or on the channel of a prompt; raise Invalid for other
-        events.
+        events. On a channel with buttons, `buttons` are their labels by their ids.
         """
         event = self._batch.find_event(event_or_body)
         match parse_body(event):
+            case PromptReceived() | Answered(session=str()):
+                choices = [{"id": id, "label": label} for id, label in (buttons or {}).items()]
+                await self.use("reply", event=event.id, text=text, buttons=choices)
+            case _ if buttons:
+                raise Invalid("only a reply on a channel can have buttons", hint="write the choices into the text")
             case Posted(space=space):
                 await self.say(space, text)
             case Mailed(subject=subject) if event.sender is not None:
                 await self.mail(event.sender.name, text, subject=f"Re: {subject}")
-            case PromptReceived():
-                await self.use("reply", event=event.id, text=text)
             case _:
                 raise Invalid(f"a {event.type} cannot be replied to", hint="use say or mail")
 

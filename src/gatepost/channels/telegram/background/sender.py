@@ -25,7 +25,14 @@ from gatepost.channels.provider import SendRefused
 from gatepost.channels.telegram import update_actions as telegram
 from gatepost.channels.telegram.background.bots import OpenBot, TelegramBots
 from gatepost.channels.telegram.bot_port import ChatMoved, KeyboardButton, RequestRefused
-from gatepost.channels.telegram.buttons import Button, DecisionButton, PairingButton, build_callback_data, build_label
+from gatepost.channels.telegram.buttons import (
+    Button,
+    DecisionButton,
+    PairingButton,
+    ReplyButton,
+    build_callback_data,
+    build_label,
+)
 from gatepost.channels.telegram.markdown import convert_markdown
 from gatepost.channels.telegram.message_parts import FormattedText, split_text
 from gatepost.channels.telegram.send_limits import SendLimits
@@ -147,8 +154,13 @@ class TelegramSender:
         if not message.options:
             return []
         sign = partial(build_callback_data, key=bot.profile.keys.button_key, chat=int(message.chat))
-        if message.decision is None:
-            buttons: list[tuple[str, Button]] = []
+        buttons: list[tuple[str, Button]] = []
+        if message.has_reply_buttons:
+            buttons = [
+                (option.label, ReplyButton(message=message.id, option=place))
+                for place, option in enumerate(message.options)
+            ]
+        elif message.decision is None:
             for option in message.options:
                 verb, _, id = option.id.partition(":")
                 code = id.removeprefix("pair_")

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from gatepost.channels.telegram.background.bots import TelegramBots
 from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError
-from gatepost.inbox.event import TELEGRAM, Event
+from gatepost.inbox.event import TELEGRAM, Event, EventType
 
 #: the reaction on a message that an agent has seen
 SEEN: Final = "👀"
@@ -46,7 +46,8 @@ class TelegramPresence:
         """Follow events and cycles; for `SignalBus.subscribe`."""
         match signal:
             case Signal(topic=Topic(kind="inbox", name=agent), event=event) if event is not None:
-                if event.route is not None and event.route.channel == TELEGRAM:
+                is_prompt = event.type is EventType.CHANNEL
+                if is_prompt and event.route is not None and event.route.channel == TELEGRAM:
                     self._note(agent, event)
             case Frame(topic=Topic(kind="agent", name=agent), event="agent.active"):
                 self._begin(agent)
