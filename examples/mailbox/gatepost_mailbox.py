@@ -13,8 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gatepost.channels.provider import BoundTrigger, ChatClosed, MessageToSend, ProviderIntake, UserMessage
-from gatepost.errors import Invalid, Unavailable
+from gatepost.channels.provider import (
+    BoundTrigger,
+    ChatClosed,
+    Invalid,
+    MessageToSend,
+    ProviderIntake,
+    Unavailable,
+    UserMessage,
+)
 
 
 class Mailbox:

@@ -1,12 +1,14 @@
 """Providers of other packages on the command line, in a gateway, and inside a program."""
 
+import ast
 import asyncio
+import importlib
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from gatepost import Gatepost
+from gatepost import Gatepost, channels
 from gatepost.channels.triggers.api import AddTrigger
 from gatepost.residents.background.function_agent import AgentContext, EventBatch
 from tests.acceptance.command_line import CommandLine
@@ -121,3 +123,22 @@ async def test_a_program_reads_and_sends_on_channels(packages: Path, tmp_path: P
     assert (item.event.route.channel, item.event.route.session) == ("bell", "bell")
     assert isinstance(item.event.data, dict)
     assert item.event.data["payload"] == {"door": "front"}
+
+
+def test_a_channel_moves_into_gatepost_unchanged(
+    cli: CommandLine, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one folder that imports the port and nothing else of Gatepost; only its entry point names another place."""
+    source = (EXAMPLE / "gatepost_mailbox.py").read_text()
+    imports = [node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    assert [module for module in imports if module and module.startswith("gatepost")] == ["gatepost.channels.provider"]
+    room = packages / "channels" / "mailbox"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text(source)
+    monkeypatch.setattr(channels, "__path__", [*channels.__path__, str(room.parent)])
+    importlib.invalidate_caches()
+    entry_points = packages / "gatepost_mailbox-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text("[gatepost.providers]\nmailbox = gatepost.channels.mailbox:Mailbox\n")
+    cli.run_ok("trigger", "add", "desk", "--provider", "mailbox", "--options", '{"folder": "/letters"}')
+    assert cli("trigger", "set", "desk", "--options", "{}").error == "--options: a mailbox needs a folder"
+    assert importlib.import_module("gatepost.channels.mailbox").Mailbox.__module__ == "gatepost.channels.mailbox"

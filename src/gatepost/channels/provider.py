@@ -27,7 +27,25 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gatepost.core.json_limits import Json
 from gatepost.core.text import check_text
-from gatepost.errors import Invalid, Refused
+from gatepost.errors import Invalid, Refused, Unavailable
+
+#: all that a provider imports of Gatepost
+__all__ = [
+    "BoundTrigger",
+    "Button",
+    "ChatClosed",
+    "Invalid",
+    "MessageToSend",
+    "Provider",
+    "ProviderIntake",
+    "Recording",
+    "SendRefused",
+    "ServiceEvent",
+    "Unavailable",
+    "UserMessage",
+    "build_chat_session",
+    "check_channel_id",
+]
 
 #: characters of an id of a channel
 _MAX_ID_LENGTH: Final = 100
