@@ -21,7 +21,7 @@ from bench._raw import open_raw
 from bench._table import Row, at_most, millis
 from gatepost.app import open_store
 from gatepost.inbox import account_actions, claim_actions as inbox
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 SHAPES: Final = (spread_evenly(10), spread_evenly(1), spread_evenly(1_000), FLOOD_SHAPE)
 

@@ -46,7 +46,7 @@ from gatepost.residents.model_port import (
 )
 from gatepost.residents.runs import resume_actions as run_resume
 from gatepost.spaces import actions as spaces
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 SPACE: Final = "office"
 AGENT: Final = "analyst"

@@ -24,7 +24,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.spaces import actions as spaces
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 SPACE: Final = "floor-3"
 SPEAKER: Final = "husam"

@@ -27,7 +27,7 @@ from gatepost.gateway.serve import open_gateway
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.inbox.push import actions as push
 from gatepost.settings import load
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 #: seconds after the start of a gateway, which notes the time once
 _START_TIME: Final = 3.0

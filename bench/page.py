@@ -18,10 +18,10 @@ from typing import Final
 
 from bench._measure import FULL, TINY, Effort, measure_in_turns
 from bench._table import Row, Unit, at_most
-from tests.model_server import Answer, CompletionRequest, Finish, Part, PausePoint, Say, Use, Verbatim
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page
-from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.residents.model_server import Answer, CompletionRequest, Finish, Part, PausePoint, Say, Use, Verbatim
+from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 SPACES: Final = 10
 TOKENS_PER_SECOND: Final = 20

@@ -13,7 +13,7 @@ from bench._measure import FULL, Effort
 from bench._raw import RawPostgres, read_newest_row
 from bench._table import Row, at_least
 from gatepost.app import open_store
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 #: the tables a push writes; its arrival comes from a sequence
 TABLES: Final = {"events", "items", "accounts"}

@@ -26,7 +26,7 @@ from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.background_tasks import WorkerOptions, run_worker
-from tests.servers import wait_until
+from tests.support.servers.private_servers import wait_until
 
 _BATCH: Final = 1_000
 _ROUNDS: Final = 5

@@ -38,8 +38,8 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.push import actions as push
 from gatepost.settings import load
 from gatepost.transports.signal_bus import SignalBus
-from tests.brokers import Nats, Redis
-from tests.servers import Postgres
+from tests.support.servers.brokers import Nats, Redis
+from tests.support.servers.private_servers import Postgres
 
 READER: Final = _fixtures.get_agent_name(0)
 #: about what a signal with its event takes

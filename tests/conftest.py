@@ -1,4 +1,4 @@
-"""Fixtures for every test: real servers, and how hard hypothesis looks."""
+"""Fixtures for every test: real servers, how logs are written, and how hard hypothesis looks."""
 
 import gc
 import os
@@ -12,18 +12,21 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.brokers import Nats, Redis
-from tests.database_reset import close_session, reset_database
-from tests.kept_connections import keep_connections
-from tests.migrated_files import copy_migrated_files, migrate_really
-from tests.servers import Postgres
+from tests.support.servers.brokers import Nats, Redis
+from tests.support.servers.database_reset import close_session, reset_database
+from tests.support.servers.kept_connections import keep_connections
+from tests.support.servers.migrated_files import copy_migrated_files, migrate_really
+from tests.support.servers.private_servers import Postgres
 
 if TYPE_CHECKING:
     from gatepost.testing import Kit
 
 pytest.register_assert_rewrite("gatepost.testing")
 
-pytest_plugins = ["tests.daily_seed", "tests.day_and_night", "tests.durations", "tests.hang_guard"]
+pytest_plugins = [
+    *(f"tests.support.plugins.{name}" for name in ("daily_seed", "day_and_night", "durations", "hang_guard")),
+    *(f"tests.support.{name}" for name in ("store_context", "command_homes", "gateways.fixtures")),
+]
 
 settings.register_profile("daily", deadline=None, max_examples=20, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
@@ -56,11 +59,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# A traceback that is drawn in colours takes a hundred times as long to write, and some tests log many.
+# As plain as in production. A traceback that is drawn in colours takes a hundred times as long to write.
 structlog.configure(
     processors=[
-        *structlog.get_config()["processors"][:-1],
-        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
     ]
 )
 

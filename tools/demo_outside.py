@@ -1,8 +1,9 @@
 """
 What comes to the demo from outside: users of a Telegram bot, and agents of others on a public ledger.
 
-Neither is Telegram nor Hedera: both are the local servers of the tests (`tests/telegram`, `tests/hedera`), which speak
-the same protocols. The gateway does with them what it does with the real ones.
+Neither is Telegram nor Hedera: both are local servers of the tests, in `tests/channels/telegram/bot_api` and
+`tests/ledger/hedera/network`, which speak the same protocols. The gateway does with them what it does with the real
+ones.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,10 @@ from gatepost.directory.entity_api import RegisterEntity
 from gatepost.ledger.connections.api import AcceptConnection, ConnectionState, ListConnections, RequestConnection
 from gatepost.ledger.topic import TopicKind
 from gatepost.ledger.topic_api import ListTopics, SyncLedger
-from tests.hedera.node import HederaNetwork
-from tests.hedera.posters import Poster, create_poster
-from tests.servers import wait_until
-from tests.telegram.server import TelegramServer
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.ledger.hedera.network.node import HederaNetwork
+from tests.ledger.hedera.posters import Poster, create_poster
+from tests.support.servers.private_servers import wait_until
 from tools.demo_script import TELEGRAM_USER
 
 BOT: Final = "roastery-bot"

@@ -13,7 +13,7 @@ from itertools import cycle
 from typing import Any, Final
 
 from gatepost.channels.provider import build_chat_session
-from tests.model_server import Answer, CompletionRequest, Part, PausePoint, Say, Think, Tokens, Use
+from tests.residents.model_server import Answer, CompletionRequest, Part, PausePoint, Say, Think, Tokens, Use
 
 _NAME: Final = re.compile(r"Your name here is (\S+)\.")
 

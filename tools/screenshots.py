@@ -20,11 +20,11 @@ import httpx2
 
 from gatepost import app, settings
 from gatepost.client import SyncClient
-from tests.gateway_process import GatewayProcess, run_gateway_process
-from tests.hedera.node import HederaNetwork
-from tests.model_server import ModelServer
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.ledger.hedera.network.node import HederaNetwork
 from tests.page.chromium import DESKTOP, PHONE, Chromium, Page, sign_in
-from tests.telegram.server import TelegramServer
+from tests.residents.model_server import ModelServer
+from tests.support.gateways.gateway_process import GatewayProcess, run_gateway_process
 from tools import demo, demo_outside
 from tools.demo_script import DemoScript
 from tools.node import ROOT, require_node

@@ -3,6 +3,7 @@
 import importlib
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,30 @@ def read_contract(id: str) -> dict[str, Any]:
     return dict(contract)
 
 
+def list_places(title: str) -> list[str]:
+    """Return the names in the second column of the table of a section."""
+    rows = [line for line in TEXT.partition(title)[2].partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[2]) if not name.startswith(".")]
+
+
 def test_every_folder_and_file_is_there() -> None:
-    rows = [line for line in TEXT.partition("## Where a change belongs")[2].splitlines() if line.startswith("| ")]
-    paths = [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[2]) if not name.startswith(".")]
+    paths = list_places("## Where a change belongs")
     assert len(paths) > 10
     assert [name for name in paths if not (SOURCE / name).exists()] == []
+
+
+def test_every_folder_of_tests_is_a_room_or_is_listed() -> None:
+    rooms = {folder.name for folder in SOURCE.iterdir() if folder.is_dir()}
+    folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/*.py")}
+    listed = list_places("## Where a test belongs")
+    assert folders - rooms == set(listed) - rooms
+    assert [name for name in listed if not (ROOT / "tests" / name).is_dir()] == []
+
+
+def test_no_folder_of_tests_is_a_long_list() -> None:
+    files = [file for ending in ("py", "txt", "json", "mjs") for file in (ROOT / "tests").rglob(f"*.{ending}")]
+    sizes = Counter(file.parent for file in files if "node_modules" not in file.parts)
+    assert [folder for folder, size in sizes.items() if size > 26] == []
 
 
 def test_every_target_of_make_is_there() -> None:

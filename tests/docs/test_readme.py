@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import fork_server
-from tests.forked_command import make_command_folder
-from tests.gateway_process import run_gateway_process
-from tests.waits import LAST_RESORT
+from tests.support.gateways.gateway_process import run_gateway_process
+from tests.support.processes import fork_server
+from tests.support.processes.forked_command import make_command_folder
+from tests.support.waits import LAST_RESORT
 
 README = Path(__file__).parents[2] / "README.md"
 GATEWAY = "http://127.0.0.1:4283"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.channels.telegram.bot_api.state import User
 from tests.docs.test_readme import Block, is_as_expected, parse_blocks, run_block
-from tests.gateway_process import run_gateway_process
-from tests.telegram.server import TelegramServer
-from tests.telegram.state import User
+from tests.support.gateways.gateway_process import run_gateway_process
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "telegram.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The same small office in every fault test, and how to look at it past the store."""
+"""The same small store in every fault test, and how to look at it past the store."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.stores.clock import SystemClock
-from tests.servers import wait_until
+from tests.support.servers.private_servers import wait_until
 
 #: the agents, all of them in the team `crew`
 CREW: Final = ("ana", "ben", "cleo")

@@ -29,8 +29,8 @@ from gatepost.core.times import Duration, Instant
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.commit_points import watch_store
-from tests.fork_server import ForkedProcess
-from tests.waits import LAST_RESORT
+from tests.support.processes.fork_server import ForkedProcess
+from tests.support.waits import LAST_RESORT
 
 ROOT: Final = Path(__file__).parent.parent.parent
 

@@ -42,7 +42,7 @@ from gatepost.testing import MORNING, FakeClock
 from tests.faults.crew_store import RunQuery, open_database
 from tests.faults.forked_tasks import SharedClock
 from tests.faults.ledger_process import JOB_KINDS, LIMITS, Task
-from tests.hedera.node import HederaNetwork
+from tests.ledger.hedera.network.node import HederaNetwork
 
 ROOT: Final = Path(__file__).parent.parent.parent
 TASK: Final = Ref("task", "7")

@@ -27,12 +27,12 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event
 from gatepost.jobs import job_actions as jobs
 from gatepost.testing import MORNING
+from tests.channels.speech.spoken import record
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.channels.telegram.bot_api.state import Webhook
+from tests.channels.telegram.channel_setup import AGENT, set_up_store
 from tests.faults.forked_tasks import SharedClock, TaskProgram
 from tests.faults.telegram_process import BOT, CRASHING, JOB_KINDS, TelegramTask
-from tests.telegram.channel_office import AGENT, set_up_store
-from tests.telegram.server import TelegramServer
-from tests.telegram.spoken import record
-from tests.telegram.state import Webhook
 
 PROGRAM: Final = "tests.faults.telegram_process"
 #: the number of the first update at each time

@@ -44,10 +44,10 @@ from gatepost.jobs import job_actions as jobs
 from gatepost.stores import sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.stores.threaded_store import ThreadedStore
 from gatepost.transports.signal_bus import SignalBus
+from tests.channels.telegram.channel_setup import build_free_clock
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, send_message, serve_tasks
-from tests.gateways import TOKEN_RULES, build_app_state
-from tests.servers import wait_until
-from tests.telegram.channel_office import build_free_clock
+from tests.support.gateways.local_gateways import TOKEN_RULES, build_app_state
+from tests.support.servers.private_servers import wait_until
 
 LIMITS: Final = Limits(has_speech=True)
 BOT: Final = "helper"

@@ -34,9 +34,9 @@ from gatepost.spaces import actions as spaces
 from gatepost.testing import Kit
 from tests.faults.cycle_process import Case, encode_cases, open_worker
 from tests.faults.grids import select_points
-from tests.fork_server import ForkedProcess
-from tests.servers import wait_until
-from tests.waits import LAST_RESORT
+from tests.support.processes.fork_server import ForkedProcess
+from tests.support.servers.private_servers import wait_until
+from tests.support.waits import LAST_RESORT
 
 #: seconds between two looks at all inboxes, which cost as much as a cycle
 POLL_INTERVAL: Final = 0.1

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.command_line import GATEPOST_COMMAND
-from tests.waits import LAST_RESORT
+from tests.support.command_line import GATEPOST_COMMAND
+from tests.support.waits import LAST_RESORT
 
 #: the command itself, but it stops in the middle of its file until its stdin ends
 STALLED_EXPORT = """

@@ -26,9 +26,9 @@ from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker.background_tasks import WorkerOptions, run_worker
 from tests.faults.cycle_process import build_deps
 from tests.faults.forked_tasks import SharedClock
-from tests.fork_server import ForkedProcess
-from tests.servers import wait_until
-from tests.waits import LAST_RESORT
+from tests.support.processes.fork_server import ForkedProcess
+from tests.support.servers.private_servers import wait_until
+from tests.support.waits import LAST_RESORT
 
 POSTGRES_BY_NIGHT = True
 

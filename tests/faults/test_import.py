@@ -21,9 +21,9 @@ from gatepost.export.export_actions import Summary
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.testing import FakeClock, Kit
-from tests.acceptance.command_line import GATEPOST_COMMAND
-from tests.exports import check_health, dump, export_lines, import_lines
-from tests.fork_server import ForkedProcess
+from tests.export.exports import check_health, dump, export_lines, import_lines
+from tests.support.command_line import GATEPOST_COMMAND
+from tests.support.processes.fork_server import ForkedProcess
 
 PAGE = 4_096
 EVENTS = 2_000

@@ -20,7 +20,7 @@ from gatepost.core.times import SECOND, Duration
 from tests.faults.forked_tasks import TaskProgram
 from tests.faults.grids import Point, select_points
 from tests.faults.ledger_case import LedgerCase, fill_store, open_case, read_outcome
-from tests.servers import Postgres
+from tests.support.servers.private_servers import Postgres
 
 #: how long after one process the next comes, and how long a process holds a job: None is as long as every process does
 DELAYS: Final[dict[str, tuple[Duration, Duration | None]]] = {

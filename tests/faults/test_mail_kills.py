@@ -16,7 +16,7 @@ from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.faults.crew_store import RunQuery, open_database_alone
 from tests.faults.grids import list_passes, select_points
-from tests.faults.worker_process import WorkerProcess
+from tests.faults.stores.worker_process import WorkerProcess
 
 POSTGRES_BY_NIGHT = True  # the points of a transaction there are those of test_kills.py
 

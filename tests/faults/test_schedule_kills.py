@@ -21,7 +21,7 @@ from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.goals_and_memories import GoalSpec
 from tests.faults.conftest import NIGHTLY
 from tests.faults.grids import list_passes, select_points
-from tests.faults.worker_process import WorkerProcess
+from tests.faults.stores.worker_process import WorkerProcess
 
 REQUIRED_POINTS = {
     "channels/triggers/lock_due",

@@ -24,12 +24,12 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import claim_actions as inbox
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.channels.telegram.bot_api.state import User
 from tests.faults.forked_tasks import TaskProgram
 from tests.faults.telegram_case import FIRST_NUMBERS, PROGRAM, Plan, Point
-from tests.gateway_process import GatewayProcess, run_gateway_process
-from tests.servers import wait_until
-from tests.telegram.server import TelegramServer
-from tests.telegram.state import User
+from tests.support.gateways.gateway_process import GatewayProcess, run_gateway_process
+from tests.support.servers.private_servers import wait_until
 
 
 @pytest.fixture

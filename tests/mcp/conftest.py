@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.office import Office, open_office
+from tests.mcp.mcp_setup import McpSetup, open_mcp_setup
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
-    with open_office(tmp_path) as office:
-        yield office
+def setup(tmp_path: Path) -> Iterator[McpSetup]:
+    with open_mcp_setup(tmp_path) as setup:
+        yield setup

@@ -17,8 +17,8 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from tests.fork_server import MCP_MODULES, ForkedProcess
-from tests.waits import LAST_RESORT
+from tests.support.processes.fork_server import MCP_MODULES, ForkedProcess
+from tests.support.waits import LAST_RESORT
 
 #: bytes of a message
 _MAX_LINE_LENGTH: Final = 16 * 1024 * 1024

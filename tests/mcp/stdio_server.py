@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import anyio
 
-from tests.fork_server import MCP_MODULES, ForkedProcess, select_start_variables
-from tests.mcp.office import COMMAND, Office
-from tests.waits import LAST_RESORT
+from tests.mcp.mcp_setup import COMMAND, McpSetup
+from tests.support.processes.fork_server import MCP_MODULES, ForkedProcess, select_start_variables
+from tests.support.waits import LAST_RESORT
 
 #: what each request of the newer revision brings along
 META = {
@@ -31,14 +31,14 @@ async def wait_until(check: Callable[[], bool]) -> None:
 class StdioServer:
     """`gatepost mcp`, spoken to by hand."""
 
-    def __init__(self, office: Office, *options: str) -> None:
+    def __init__(self, setup: McpSetup, *options: str) -> None:
         self.process = ForkedProcess(
             [*COMMAND, "--as", "analyst", *options],
             extra_modules=MCP_MODULES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**select_start_variables(os.environ), "GATEPOST_HOME": str(office.home), "PATH": ""},
+            env={**select_start_variables(os.environ), "GATEPOST_HOME": str(setup.home), "PATH": ""},
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

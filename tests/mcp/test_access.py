@@ -10,9 +10,15 @@ from typing import Any, Final
 import pytest
 
 from gatepost.operations.operation_tool import load_tools
-from tests.access_cases import ENTITY_CREDENTIALS, World, create_credentials, create_owned_objects, read_database
-from tests.gateways import open_gateway
 from tests.mcp.stdio_server import META
+from tests.operations.access_cases import (
+    ENTITY_CREDENTIALS,
+    World,
+    create_credentials,
+    create_owned_objects,
+    read_database,
+)
+from tests.support.gateways.local_gateways import open_gateway
 
 POSTGRES_BY_NIGHT = True
 #: what one who is not concerned gets: a refusal, what everybody may see, or a list of what is its own

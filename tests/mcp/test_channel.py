@@ -10,15 +10,15 @@ from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
-from tests.mcp.office import Office
+from tests.mcp.mcp_setup import McpSetup
 from tests.mcp.stdio_server import StdioServer, wait_until
 
 
 class ChannelHost(StdioServer):
     """Claude Code, as far as a channel goes."""
 
-    def __init__(self, office: Office, *options: str) -> None:
-        super().__init__(office, *options)
+    def __init__(self, setup: McpSetup, *options: str) -> None:
+        super().__init__(setup, *options)
         self.send(
             {
                 "jsonrpc": "2.0",
@@ -49,28 +49,28 @@ class ChannelHost(StdioServer):
         )
 
 
-def push_item(office: Office, **fields: Any) -> None:
-    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="the secret content", **fields))
+def push_item(setup: McpSetup, **fields: Any) -> None:
+    setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="the secret content", **fields))
 
 
-def list_decisions(office: Office) -> list[Decision]:
-    return office.store.read_sync(decisions.page, limit=10)
+def list_decisions(setup: McpSetup) -> list[Decision]:
+    return setup.store.read_sync(decisions.page, limit=10)
 
 
-async def test_only_initialize_announces_it_and_only_if_it_is_wanted(office: Office) -> None:
-    with ChannelHost(office) as host:
+async def test_only_initialize_announces_it_and_only_if_it_is_wanted(setup: McpSetup) -> None:
+    with ChannelHost(setup) as host:
         assert "experimental" not in host.capabilities
-    with ChannelHost(office, "--channel") as host:
+    with ChannelHost(setup, "--channel") as host:
         assert host.capabilities["experimental"] == {"claude/channel": {}}
-    with ChannelHost(office, "--permissions") as host:
+    with ChannelHost(setup, "--permissions") as host:
         assert host.capabilities["experimental"] == {"claude/channel": {}, "claude/channel/permission": {}}
-    async with office.open_stdio("--as", "analyst", "--permissions") as client:
+    async with setup.open_stdio("--as", "analyst", "--permissions") as client:
         assert client.server_capabilities.experimental is None
 
 
-async def test_a_nudge_has_counts_and_subjects_and_no_content(office: Office) -> None:
-    push_item(office, subject="Blocked\n<b>on schema</b>", sender="designer")
-    with ChannelHost(office, "--channel") as host:
+async def test_a_nudge_has_counts_and_subjects_and_no_content(setup: McpSetup) -> None:
+    push_item(setup, subject="Blocked\n<b>on schema</b>", sender="designer")
+    with ChannelHost(setup, "--channel") as host:
         nudge = host.read()
         assert nudge["method"] == "notifications/claude/channel"
         assert nudge["params"] == {
@@ -81,31 +81,31 @@ async def test_a_nudge_has_counts_and_subjects_and_no_content(office: Office) ->
             "meta": {"new": "1", "pending": "1"},
         }
         assert all(re.fullmatch(r"\w+", name) for name in nudge["params"]["meta"])
-        push_item(office, priority=Priority.FYI)  # an fyi wakes nobody
-        push_item(office, subject="Second")
+        push_item(setup, priority=Priority.FYI)  # an fyi wakes nobody
+        push_item(setup, subject="Second")
         nudge = host.read()
         assert nudge["params"]["content"].startswith('1 new item in your inbox, 3 pending: event "Second".')
-        assert {item.state for item in office.store.read_sync(inbox.page, "analyst")} == {ItemState.PENDING}
+        assert {item.state for item in setup.store.read_sync(inbox.page, "analyst")} == {ItemState.PENDING}
 
 
 @pytest.mark.parametrize("option", ["allow", "deny"])
-async def test_a_permission_prompt_is_a_decision_of_the_owner(office: Office, option: str) -> None:
-    with ChannelHost(office, "--permissions") as host:
+async def test_a_permission_prompt_is_a_decision_of_the_owner(setup: McpSetup, option: str) -> None:
+    with ChannelHost(setup, "--permissions") as host:
         host.ask()
-        await wait_until(lambda: len(list_decisions(office)) == 1)
-        [decision] = list_decisions(office)
+        await wait_until(lambda: len(list_decisions(setup)) == 1)
+        [decision] = list_decisions(setup)
         assert (decision.asker, decision.respondents) == ("analyst", ("admin",))
         assert decision.question == "May Bash run? Run the tests"
         assert decision.context == '{"command": "make test"}'
-        office.store.run_sync(decisions.answer, decision.id, AnswerSpec(option=option), by="admin")
+        setup.store.run_sync(decisions.answer, decision.id, AnswerSpec(option=option), by="admin")
         verdict = host.read()
         assert verdict["method"] == "notifications/claude/channel/permission"
         assert verdict["params"] == {"request_id": "abcde", "behavior": option}
 
 
-async def test_a_prompt_that_is_open_when_the_session_ends_is_withdrawn(office: Office) -> None:
-    with ChannelHost(office, "--permissions") as host:
+async def test_a_prompt_that_is_open_when_the_session_ends_is_withdrawn(setup: McpSetup) -> None:
+    with ChannelHost(setup, "--permissions") as host:
         host.ask()
-        await wait_until(lambda: len(list_decisions(office)) == 1)
+        await wait_until(lambda: len(list_decisions(setup)) == 1)
         host.leave()
-        assert [decision.status for decision in list_decisions(office)] == [DecisionStatus.WITHDRAWN]
+        assert [decision.status for decision in list_decisions(setup)] == [DecisionStatus.WITHDRAWN]

@@ -26,61 +26,61 @@ from gatepost.inbox.push import actions as push
 from gatepost.mcp.server_port import BatchDelivery, Peer
 from gatepost.operations.access import Caller, CallerKind
 from gatepost.operations.operation import Request
-from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller
+from tests.mcp.mcp_setup import MODES, TRANSPORTS, McpSetup, ToolCaller
 from tests.mcp.stdio_server import META, StdioServer, wait_until
 
 #: more than a pipe, or a socket, takes at once: an answer with it waits for its reader
 LARGE = "x" * 250_000
 
 
-def push_item(office: Office, content: str = "hello") -> None:
-    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content=content))
+def push_item(setup: McpSetup, content: str = "hello") -> None:
+    setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content=content))
 
 
-def list_states(office: Office) -> list[ItemState]:
-    return [item.state for item in office.store.read_sync(inbox.page, "analyst", limit=100)]
+def list_states(setup: McpSetup) -> list[ItemState]:
+    return [item.state for item in setup.store.read_sync(inbox.page, "analyst", limit=100)]
 
 
 @pytest.mark.parametrize("revision", MODES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_drain_that_waits_is_woken_by_a_push(office: Office, transport: str, revision: str) -> None:
-    async with office.open_client(transport, revision) as client, asyncio.TaskGroup() as tasks:
+async def test_a_drain_that_waits_is_woken_by_a_push(setup: McpSetup, transport: str, revision: str) -> None:
+    async with setup.open_client(transport, revision) as client, asyncio.TaskGroup() as tasks:
         tools = ToolCaller(client)
         assert (await tools.call("drain_inbox"))["items"] == []
         drain = tasks.create_task(tools.call("drain_inbox", wait=50))
-        push_item(office)
+        push_item(setup)
         [item] = (await drain)["items"]
         assert item["content"] == "hello"
-    await wait_until(lambda: list_states(office) == [ItemState.DELIVERED])
+    await wait_until(lambda: list_states(setup) == [ItemState.DELIVERED])
 
 
-def is_drain_sent(office: Office) -> bool:
+def is_drain_sent(setup: McpSetup) -> bool:
     """Return True if a drain has begun at the gateway, or was the last message to a server on stdio."""
-    return office.has_http_call() or any("drain_inbox" in line for line in office.sent_lines[-1:])
+    return setup.has_http_call() or any("drain_inbox" in line for line in setup.sent_lines[-1:])
 
 
 @pytest.mark.parametrize("revision", MODES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_cancelled_drain_takes_nothing(office: Office, transport: str, revision: str) -> None:
-    async with office.open_client(transport, revision) as client:
+async def test_a_cancelled_drain_takes_nothing(setup: McpSetup, transport: str, revision: str) -> None:
+    async with setup.open_client(transport, revision) as client:
         tools = ToolCaller(client)
         await tools.call("list_agents")
-        await wait_until(lambda: not office.list_http_requests())
+        await wait_until(lambda: not setup.list_http_requests())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(tools.call, "drain_inbox", wait=50))
-            await wait_until(lambda: is_drain_sent(office))
+            await wait_until(lambda: is_drain_sent(setup))
             await tools.call("list_agents")  # on stdio, messages are read in their order
             tasks.cancel_scope.cancel()
         await tools.call("list_agents")
-        await wait_until(lambda: not office.list_http_requests())
-        push_item(office)
+        await wait_until(lambda: not setup.list_http_requests())
+        push_item(setup)
         [item] = await tools.drain()
         assert item["content"] == "hello"
 
 
 @pytest.mark.parametrize("revision", MODES)
 async def test_a_drain_that_waits_long_is_kept_alive_and_delivers(
-    office: Office, revision: str, monkeypatch: pytest.MonkeyPatch
+    setup: McpSetup, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some silence the answer is a stream, with comments before its one message."""
     monkeypatch.setattr("mcp.server._streamable_http_modern._SSE_PING_INTERVAL", 0.05)
@@ -93,21 +93,21 @@ async def test_a_drain_that_waits_long_is_kept_alive_and_delivers(
             comment_sent.set()
 
     monkeypatch.setattr(HttpExchange, "send", watch)
-    async with office.open_client("http", revision) as client, asyncio.TaskGroup() as tasks:
+    async with setup.open_client("http", revision) as client, asyncio.TaskGroup() as tasks:
         tools = ToolCaller(client)
         await tools.call("list_agents")
         drain = tasks.create_task(tools.call("drain_inbox", wait=50))
         await wait_until(comment_sent.is_set)
-        push_item(office)
+        push_item(setup)
         [item] = (await drain)["items"]
         assert item["content"] == "hello"
-    await wait_until(lambda: list_states(office) == [ItemState.DELIVERED])
+    await wait_until(lambda: list_states(setup) == [ItemState.DELIVERED])
 
 
-async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Office) -> None:
+async def test_a_batch_for_a_caller_that_has_left_is_pending_again(setup: McpSetup) -> None:
     """The caller leaves while the answer is on its way: it is larger than what the kernel takes off the gateway."""
-    push_item(office, LARGE)
-    key = office.gateway_thread.gateway.create_key("agent", "analyst")
+    push_item(setup, LARGE)
+    key = setup.gateway_thread.gateway.create_key("agent", "analyst")
     body = json.dumps(
         {
             "jsonrpc": "2.0",
@@ -122,20 +122,20 @@ async def test_a_batch_for_a_caller_that_has_left_is_pending_again(office: Offic
         "mcp-method: tools/call\r\nmcp-name: drain_inbox\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", office.gateway_thread.port)) as connection:
+    with socket.create_connection(("127.0.0.1", setup.gateway_thread.port)) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.sendall(head.encode() + body)
         assert connection.recv(64).startswith(b"HTTP/1.1 200")
-    await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
+    await wait_until(lambda: set(list_states(setup)) == {ItemState.PENDING})
 
 
 @pytest.mark.parametrize(("is_sent", "state"), [(True, ItemState.DELIVERED), (False, ItemState.PENDING)])
 async def test_a_batch_whose_gateway_stops_meanwhile_is_ended_by_the_next_try(
-    office: Office, is_sent: bool, state: ItemState
+    setup: McpSetup, is_sent: bool, state: ItemState
 ) -> None:
-    push_item(office)
+    push_item(setup)
     caller = Caller(CallerKind.ENTITY, "analyst")
-    client = LocalClient(office.store, caller)
+    client = LocalClient(setup.store, caller)
     outcomes = [Unavailable("the gateway has stopped"), None]
 
     async def send(request: Request[Any]) -> Any:
@@ -146,35 +146,35 @@ async def test_a_batch_whose_gateway_stops_meanwhile_is_ended_by_the_next_try(
     batch = client.send(ClaimBatch(name="analyst", owner="test"))
     peer = Peer(name="analyst", caller=caller, send=send)
     await BatchDelivery(peer, batch).end(is_sent=is_sent)
-    assert (list_states(office), outcomes) == ([state], [])
+    assert (list_states(setup), outcomes) == ([state], [])
 
 
 class TestStdio:
-    async def test_a_server_that_is_killed_before_it_has_written_loses_nothing(self, office: Office) -> None:
-        push_item(office, LARGE)
-        with StdioServer(office) as server:
+    async def test_a_server_that_is_killed_before_it_has_written_loses_nothing(self, setup: McpSetup) -> None:
+        push_item(setup, LARGE)
+        with StdioServer(setup) as server:
             server.call(1, "drain_inbox")
-            await wait_until(lambda: ItemState.CLAIMED in list_states(office))
-        assert ItemState.DELIVERED not in list_states(office)
+            await wait_until(lambda: ItemState.CLAIMED in list_states(setup))
+        assert ItemState.DELIVERED not in list_states(setup)
 
-    async def test_a_host_that_is_gone_gets_nothing(self, office: Office) -> None:
-        push_item(office, LARGE)
-        with StdioServer(office) as server:
+    async def test_a_host_that_is_gone_gets_nothing(self, setup: McpSetup) -> None:
+        push_item(setup, LARGE)
+        with StdioServer(setup) as server:
             server.call(1, "drain_inbox")
-            await wait_until(lambda: ItemState.CLAIMED in list_states(office))
+            await wait_until(lambda: ItemState.CLAIMED in list_states(setup))
             server.stdout.close()
-            await wait_until(lambda: set(list_states(office)) == {ItemState.PENDING})
+            await wait_until(lambda: set(list_states(setup)) == {ItemState.PENDING})
 
-    async def test_a_signal_ends_it_and_releases_what_is_not_written(self, office: Office) -> None:
-        with StdioServer(office) as server:
+    async def test_a_signal_ends_it_and_releases_what_is_not_written(self, setup: McpSetup) -> None:
+        with StdioServer(setup) as server:
             server.call(1, "list_agents")
             assert server.read()["result"]["structuredContent"]["items"]
             server.call(2, "drain_inbox", wait=50)
             server.end(signal.SIGTERM)
             assert server.process.returncode == 0
 
-    async def test_what_is_no_message_is_no_end(self, office: Office) -> None:
-        with StdioServer(office) as server:
+    async def test_what_is_no_message_is_no_end(self, setup: McpSetup) -> None:
+        with StdioServer(setup) as server:
             for line in (b"", b"{}", b"[1]", b"\xff\xfe", b'{"jsonrpc": "2.0", "id": 7}'):
                 server.send_line(line)
             server.call(1, "list_agents")
@@ -184,10 +184,10 @@ class TestStdio:
             assert answers[-1]["result"]["structuredContent"]["items"]
 
     @pytest.mark.parametrize("payload", [b'"half: \\ud83d"', b'"no UTF-8: \xff"', b"[" * 300 + b"]" * 300])
-    async def test_a_request_that_cannot_be_read_gets_an_answer(self, office: Office, payload: bytes) -> None:
+    async def test_a_request_that_cannot_be_read_gets_an_answer(self, setup: McpSetup, payload: bytes) -> None:
         arguments = b'{"to_agent": "designer", "payload": %b}' % payload
         params = b'{"name": "send_message", "arguments": %b}' % arguments
-        with StdioServer(office) as server:
+        with StdioServer(setup) as server:
             server.send_line(b'{"method": "tools/call", "params": %b, "jsonrpc": "2.0", "id": 7}' % params)
             answer = server.read()
             assert (answer["id"], answer["error"]["code"]) == (7, PARSE_ERROR)

@@ -15,12 +15,12 @@ from gatepost.directory.entity import EntityKind
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.inbox.push.api import PushEvent
-from tests.gateway_process import GatewayProcess
-from tests.gateways import create_entities, serve_gateway
 from tests.mcp.forked_stdio import open_forked_stdio
-from tests.mcp.office import Office, ToolCaller, build_command
+from tests.mcp.mcp_setup import McpSetup, ToolCaller, build_command
 from tests.mcp.stdio_server import wait_until
-from tests.waits import LAST_RESORT
+from tests.support.gateways.gateway_process import GatewayProcess
+from tests.support.gateways.local_gateways import create_entities, serve_gateway
+from tests.support.waits import LAST_RESORT
 
 
 async def push_over_http(gateway: GatewayProcess, content: str) -> None:
@@ -59,27 +59,27 @@ async def test_a_gateway_comes_and_goes_between_calls(tmp_path: Path) -> None:
 async def test_a_gateway_that_stops_lets_nobody_wait(tmp_path: Path) -> None:
     with serve_gateway(f"sqlite:///{tmp_path}/gatepost.db") as gateway_thread:
         create_entities(gateway_thread.gateway.store)
-        office = Office(tmp_path, gateway_thread)
-        async with office.open_client("http") as client, asyncio.TaskGroup() as tasks:
+        setup = McpSetup(tmp_path, gateway_thread)
+        async with setup.open_client("http") as client, asyncio.TaskGroup() as tasks:
             tools = ToolCaller(client)
             await tools.call("list_agents")
-            await wait_until(lambda: not office.list_http_requests())
+            await wait_until(lambda: not setup.list_http_requests())
             drain = tasks.create_task(tools.call("drain_inbox", wait=50))
-            await wait_until(office.has_http_call)
+            await wait_until(setup.has_http_call)
             with anyio.fail_after(LAST_RESORT):
                 await asyncio.to_thread(gateway_thread.stop)
                 assert (await drain)["items"] == []
 
 
-async def test_a_credential_that_is_gone_ends_a_subscription(office: Office) -> None:
-    gateway = office.gateway_thread.gateway
+async def test_a_credential_that_is_gone_ends_a_subscription(setup: McpSetup) -> None:
+    gateway = setup.gateway_thread.gateway
     key = gateway.create_key("agent", "analyst")
-    async with office.open_http({"x-secret-key": key}) as client:
+    async with setup.open_http({"x-secret-key": key}) as client:
         with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["inbox://analyst"]) as events:
-                async with office.gateway_thread.open_client() as admin:
+                async with setup.gateway_thread.open_client() as admin:
                     assert (await admin.delete(f"/api/keys/{key[:11]}")).status_code == 200
-                office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="secret"))
+                setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="secret"))
                 assert [event async for event in events] == []
 
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from gatepost.gateway import mcp_endpoint
-from tests.gateways import GatewayThread
-from tests.mcp.office import Office
+from tests.mcp.mcp_setup import McpSetup
+from tests.support.gateways.local_gateways import GatewayThread
 
 CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_agents"}}
 HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
 
 
 @pytest.fixture
-def gateway_thread(office: Office) -> GatewayThread:
-    return office.gateway_thread
+def gateway_thread(setup: McpSetup) -> GatewayThread:
+    return setup.gateway_thread
 
 
 class TestCredentials:

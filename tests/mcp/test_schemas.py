@@ -13,15 +13,15 @@ from gatepost.gates.gate_api import AddGate
 from gatepost.inbox.item_api import DrainInbox, ListInbox
 from gatepost.operations.lenient_arguments import parse_wait
 from gatepost.operations.operation_tool import OperationTool, load_tools
-from tests.collected_failures import CollectedFailures
-from tests.mcp.office import Office
+from tests.mcp.mcp_setup import McpSetup
+from tests.support.collected_failures import CollectedFailures
 
 #: tokens that the list of tools may cost, at four bytes each; a model reads it with every request
 MAX_TOKENS = 4_500
 
 
-async def test_the_list_of_tools_is_short(office: Office) -> None:
-    async with office.open_client("http", "2025-11-25") as client:
+async def test_the_list_of_tools_is_short(setup: McpSetup) -> None:
+    async with setup.open_client("http", "2025-11-25") as client:
         document = (await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
     assert len(document) / 4 < MAX_TOKENS
 
@@ -120,14 +120,14 @@ class TestArguments:
             parse_wait(value)
 
 
-async def test_what_is_announced_works(office: Office) -> None:
+async def test_what_is_announced_works(setup: McpSetup) -> None:
     for transport, revision, can_subscribe in (
         ("http", "2026-07-28", True),
         ("http", "2025-11-25", False),
         ("stdio", "2026-07-28", True),
         ("stdio", "2025-11-25", True),
     ):
-        async with office.open_client(transport, revision) as client:
+        async with setup.open_client(transport, revision) as client:
             capabilities = client.server_capabilities
             assert capabilities.resources is not None
             assert bool(capabilities.resources.subscribe) == can_subscribe

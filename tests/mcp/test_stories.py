@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests import fork_server
-from tests.gateway_process import GATEPOST_COMMAND
 from tests.mcp.forked_stdio import open_forked_stdio
-from tests.mcp.office import TRANSPORTS, ToolCaller, build_command, open_http
-from tests.model_server import Answer, CompletionRequest, Say, Use
-from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
-from tests.waits import LAST_RESORT
+from tests.mcp.mcp_setup import TRANSPORTS, ToolCaller, build_command, open_http
+from tests.residents.model_server import Answer, CompletionRequest, Say, Use
+from tests.support.gateways.gateway_process import GATEPOST_COMMAND
+from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.support.processes import fork_server
+from tests.support.waits import LAST_RESORT
 
 NOTIFY = '{"task.blocked" = {to = ["mindy", "team:leads"], priority = 0}, "*.complete" = {to = ["husam"]}}'
 

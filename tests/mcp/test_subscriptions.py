@@ -16,25 +16,25 @@ from gatepost.inbox.push import actions as push
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.spaces import actions as spaces
-from tests.mcp.office import MODES, TRANSPORTS, Office
-from tests.waits import LAST_RESORT
+from tests.mcp.mcp_setup import MODES, TRANSPORTS, McpSetup
+from tests.support.waits import LAST_RESORT
 
 
-def push_item(office: Office) -> None:
-    office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="hello"))
+def push_item(setup: McpSetup) -> None:
+    setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="hello"))
 
 
-def ask(office: Office) -> str:
+def ask(setup: McpSetup) -> str:
     question = Question(question="Ship?", options=(Option(id="yes", label="Yes"),), respondents=("designer",))
-    return office.store.run_sync(decisions.ask, question, by="analyst").id
+    return setup.store.run_sync(decisions.ask, question, by="analyst").id
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_listener_hears_of_every_kind(office: Office, transport: str) -> None:
-    decision = ask(office)
-    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="designer")
+async def test_a_listener_hears_of_every_kind(setup: McpSetup, transport: str) -> None:
+    decision = ask(setup)
+    setup.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="0.0.7"), by="designer")
     uris = ["inbox://analyst", "space://q4-report", f"decision://{decision}", "work://task/0.0.7"]
-    async with office.open_client(transport) as client:
+    async with setup.open_client(transport) as client:
         with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=uris) as events:
                 heard = aiter(events)
@@ -44,29 +44,29 @@ async def test_a_listener_hears_of_every_kind(office: Office, transport: str) ->
                     assert isinstance(event, ResourceUpdated)
                     return event.uri
 
-                push_item(office)
+                push_item(setup)
                 assert await hear() == uris[0]
-                office.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
+                setup.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
                 assert {await hear(), await hear()} == {uris[0], uris[1]}
-                office.store.run_sync(decisions.answer, decision, AnswerSpec(option="yes"), by="designer")
+                setup.store.run_sync(decisions.answer, decision, AnswerSpec(option="yes"), by="designer")
                 assert {await hear(), await hear()} == {uris[0], uris[2]}
-                office.store.run_sync(work.post_event, Ref("task", "0.0.7"), "blocked", by="designer")
+                setup.store.run_sync(work.post_event, Ref("task", "0.0.7"), "blocked", by="designer")
                 assert await hear() == uris[3]
 
 
-async def test_a_listener_hears_of_a_work_item_by_its_topic(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_listener_hears_of_a_work_item_by_its_topic(setup: McpSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gatepost.mcp.subscriptions._RECHECK_INTERVAL", 2 * LAST_RESORT)
-    office.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7", topic="0.0.8"), by="designer")
-    async with office.open_client("http") as client:
+    setup.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7", topic="0.0.8"), by="designer")
+    async with setup.open_client("http") as client:
         with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["work://task/0.0.8"]) as events:
-                office.store.run_sync(work.post_event, Ref("task", "7"), "blocked", by="designer")
+                setup.store.run_sync(work.post_event, Ref("task", "7"), "blocked", by="designer")
                 assert await anext(aiter(events)) == ResourceUpdated(uri="work://task/0.0.8")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_what_one_may_not_read_is_refused_first(office: Office, transport: str) -> None:
-    async with office.open_client(transport) as client:
+async def test_what_one_may_not_read_is_refused_first(setup: McpSetup, transport: str) -> None:
+    async with setup.open_client(transport) as client:
         for uri, sentence in (
             ("inbox://designer", "cannot act as 'designer'"),
             ("space://other", "not a member of the space 'other'"),
@@ -79,41 +79,41 @@ async def test_what_one_may_not_read_is_refused_first(office: Office, transport:
                 await client.read_resource(uri)
 
 
-async def test_a_stream_ends_when_the_rights_are_gone(office: Office) -> None:
-    async with office.open_client("http") as client:
+async def test_a_stream_ends_when_the_rights_are_gone(setup: McpSetup) -> None:
+    async with setup.open_client("http") as client:
         with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["space://q4-report"]) as events:
-                office.store.run_sync(spaces.leave, "q4-report", "analyst")
-                office.store.run_sync(spaces.post, "q4-report", sender="husam", content="for members")
+                setup.store.run_sync(spaces.leave, "q4-report", "analyst")
+                setup.store.run_sync(spaces.post, "q4-report", sender="husam", content="for members")
                 assert [event async for event in events] == []
 
 
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed", "ignore:resources/unsubscribe is removed")
-async def test_the_older_revision_subscribes_on_stdio(office: Office) -> None:
+async def test_the_older_revision_subscribes_on_stdio(setup: McpSetup) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ResourceUpdatedNotification):
             heard.put_nowait(message.params.uri)
 
-    async with office.open_client("stdio", "2025-11-25", message_handler=on_message) as client:
+    async with setup.open_client("stdio", "2025-11-25", message_handler=on_message) as client:
         with anyio.fail_after(LAST_RESORT):
             await client.subscribe_resource("inbox://analyst")
-            push_item(office)
+            push_item(setup)
             assert await heard.get() == "inbox://analyst"
             with pytest.raises(MCPError, match="cannot act as 'designer'"):
                 await client.subscribe_resource("inbox://designer")
             await client.unsubscribe_resource("inbox://analyst")
             await client.unsubscribe_resource("inbox://analyst")
             await client.subscribe_resource("space://q4-report")
-            push_item(office)
-            office.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
+            push_item(setup)
+            setup.store.run_sync(spaces.post, "q4-report", sender="husam", content="hello")
             assert await heard.get() == "space://q4-report"
 
 
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
-async def test_the_older_revision_does_not_subscribe_over_http(office: Office) -> None:
-    async with office.open_client("http", "2025-11-25") as client:
+async def test_the_older_revision_does_not_subscribe_over_http(setup: McpSetup) -> None:
+    async with setup.open_client("http", "2025-11-25") as client:
         with pytest.raises(MCPError, match="Method not found"):
             await client.subscribe_resource("inbox://analyst")
 
@@ -121,10 +121,10 @@ async def test_the_older_revision_does_not_subscribe_over_http(office: Office) -
 class TestResources:
     @pytest.mark.parametrize("revision", MODES)
     @pytest.mark.parametrize("transport", TRANSPORTS)
-    async def test_everything_listed_can_be_read(self, office: Office, transport: str, revision: str) -> None:
-        decision = ask(office)
-        push_item(office)
-        async with office.open_client(transport, revision) as client:
+    async def test_everything_listed_can_be_read(self, setup: McpSetup, transport: str, revision: str) -> None:
+        decision = ask(setup)
+        push_item(setup)
+        async with setup.open_client(transport, revision) as client:
             templates = (await client.list_resource_templates()).resource_templates
             assert [template.uri_template for template in templates] == [
                 "inbox://{name}", "space://{id}", "decision://{id}", "work://{type}/{id}",
@@ -137,8 +137,8 @@ class TestResources:
             assert texts[uris[1]] == '{"items":[],"next":null}'
             assert '"question":"Ship?"' in texts[uris[2]]
 
-    async def test_prompts_are_texts_for_the_model(self, office: Office) -> None:
-        async with office.open_client("http") as client:
+    async def test_prompts_are_texts_for_the_model(self, setup: McpSetup) -> None:
+        async with setup.open_client("http") as client:
             names = [prompt.name for prompt in (await client.list_prompts()).prompts]
             assert names == ["check-inbox", "ask-before-stopping"]
             for name in names:
@@ -149,10 +149,10 @@ class TestResources:
 
 
 async def test_no_caller_uses_up_the_subscriptions_of_the_others(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    setup: McpSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gatepost.mcp.subscriptions._MAX_OF_CALLER", 1)
-    async with office.open_client("http") as client, office.open_client("http", name="designer") as other:
+    async with setup.open_client("http") as client, setup.open_client("http", name="designer") as other:
         with anyio.fail_after(LAST_RESORT):
             async with client.listen(resource_subscriptions=["inbox://analyst"]):
                 with pytest.raises(MCPError, match="'analyst' has 1 subscriptions"):

@@ -10,7 +10,7 @@ from gatepost.gates.proposed_action import Action
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.operations.operation_tool import load_tools
-from tests.mcp.office import MODES, TRANSPORTS, Office, ToolCaller, get_text
+from tests.mcp.mcp_setup import MODES, TRANSPORTS, McpSetup, ToolCaller, get_text
 from tests.mcp.tour import call_every_tool
 
 
@@ -18,18 +18,18 @@ from tests.mcp.tour import call_every_tool
     ("transport", "revision"),
     [("process", "2026-07-28"), ("stdio", "2025-11-25"), *(("http", revision) for revision in MODES)],
 )
-async def test_every_tool_answers_as_its_schema_says(office: Office, transport: str, revision: str) -> None:
+async def test_every_tool_answers_as_its_schema_says(setup: McpSetup, transport: str, revision: str) -> None:
     async with (
-        office.open_client(transport, revision) as client,
-        office.open_client("http", revision, "designer") as designer_client,
+        setup.open_client(transport, revision) as client,
+        setup.open_client("http", revision, "designer") as designer_client,
     ):
-        await call_every_tool(office, ToolCaller(client), ToolCaller(designer_client))
+        await call_every_tool(setup, ToolCaller(client), ToolCaller(designer_client))
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_drained_batch_is_delivered_when_the_answer_is_there(office: Office, transport: str) -> None:
-    outcome = office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="first"))
-    async with office.open_client(transport) as client:
+async def test_a_drained_batch_is_delivered_when_the_answer_is_there(setup: McpSetup, transport: str) -> None:
+    outcome = setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="first"))
+    async with setup.open_client(transport) as client:
         result = await client.call_tool("drain_inbox")
         lines = get_text(result).splitlines()
         assert lines[0].startswith("INBOX (1 event, ")
@@ -39,8 +39,8 @@ async def test_a_drained_batch_is_delivered_when_the_answer_is_there(office: Off
         assert item["state"] == "delivered"
 
 
-async def test_the_text_of_a_decision_says_what_is_to_be_run(office: Office) -> None:
-    async with office.open_client("http") as client, office.open_client("http", name="designer") as designer_client:
+async def test_the_text_of_a_decision_says_what_is_to_be_run(setup: McpSetup) -> None:
+    async with setup.open_client("http") as client, setup.open_client("http", name="designer") as designer_client:
         action = {"name": "send", "args": {"amount": 100}}
         asked = await client.call_tool("ask_decision", {"question": "Send it?", "action": action, "of": "designer"})
         assert asked.structured_content is not None
@@ -50,7 +50,7 @@ async def test_the_text_of_a_decision_says_what_is_to_be_run(office: Office) -> 
         refusal = await ToolCaller(designer_client).refuse("answer_decision", **edit)
         assert refusal.startswith("an answer to an action needs context_hash, the hash of the question that was read")
         revision = Question(question="Send it?", action=Action(name="send", args={"amount": 9_000}))
-        office.store.run_sync(decisions.revise, edit["decision"], revision, by="analyst")
+        setup.store.run_sync(decisions.revise, edit["decision"], revision, by="analyst")
         refusal = await ToolCaller(designer_client).refuse("answer_decision", **edit, context_hash=hash)
         assert "has changed since that was read" in refusal
         [asked_again] = (await ToolCaller(designer_client).call("list_decisions", pending=True))["items"]
@@ -62,8 +62,8 @@ async def test_the_text_of_a_decision_says_what_is_to_be_run(office: Office) -> 
 
 class TestRefusals:
     @pytest.mark.parametrize("transport", TRANSPORTS)
-    async def test_mistakes_are_sentences_for_the_model(self, office: Office, transport: str) -> None:
-        async with office.open_client(transport) as client:
+    async def test_mistakes_are_sentences_for_the_model(self, setup: McpSetup, transport: str) -> None:
+        async with setup.open_client(transport) as client:
             tools = ToolCaller(client)
             refused = "this credential is 'analyst' and cannot act as 'designer'"
             assert await tools.refuse("read_inbox", name="designer") == refused
@@ -98,48 +98,48 @@ class TestRefusals:
                 " (hint: did you mean 'human'?)"
             )
 
-    async def test_a_key_of_a_trigger_is_refused_by_every_tool(self, office: Office) -> None:
-        key = office.gateway_thread.gateway.create_key("trigger", "analyst")
-        async with office.open_http({"x-secret-key": key}) as client:
+    async def test_a_key_of_a_trigger_is_refused_by_every_tool(self, setup: McpSetup) -> None:
+        key = setup.gateway_thread.gateway.create_key("trigger", "analyst")
+        async with setup.open_http({"x-secret-key": key}) as client:
             for name in load_tools():
                 assert await ToolCaller(client).refuse(name) == "this key can only trigger 'analyst'"
 
 
 class TestCallers:
-    async def test_the_administrator_is_the_person_admin(self, office: Office) -> None:
-        async with office.open_http({"x-secret-key": office.gateway_thread.gateway.admin_key}) as client:
+    async def test_the_administrator_is_the_person_admin(self, setup: McpSetup) -> None:
+        async with setup.open_http({"x-secret-key": setup.gateway_thread.gateway.admin_key}) as client:
             gate = await ToolCaller(client).call("set_gate", name="Sign-off", owner="analyst", awaits="designer")
             assert gate["owner"] == "analyst"
             assert (await ToolCaller(client).call("read_inbox"))["items"] == []
             assert (await ToolCaller(client).refuse("drain_inbox")).startswith("'admin' is a person")
 
-    async def test_the_administrator_acts_as_the_entity_that_it_names(self, office: Office) -> None:
-        office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="for the analyst"))
-        headers = {"x-secret-key": office.gateway_thread.gateway.admin_key, "x-act-as": "analyst"}
-        async with office.open_http(headers) as client:
+    async def test_the_administrator_acts_as_the_entity_that_it_names(self, setup: McpSetup) -> None:
+        setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="for the analyst"))
+        headers = {"x-secret-key": setup.gateway_thread.gateway.admin_key, "x-act-as": "analyst"}
+        async with setup.open_http(headers) as client:
             tools = ToolCaller(client)
             assert [item["content"] for item in (await tools.call("read_inbox"))["items"]] == ["for the analyst"]
             assert "cannot act as 'designer'" in await tools.refuse("read_inbox", name="designer")
 
-    async def test_a_server_without_an_agent_says_how_to_set_one(self, office: Office) -> None:
-        async with office.open_stdio() as client:
+    async def test_a_server_without_an_agent_says_how_to_set_one(self, setup: McpSetup) -> None:
+        async with setup.open_stdio() as client:
             sentence = await ToolCaller(client).refuse("drain_inbox")
             assert sentence.startswith("no agent is set for this server (hint: start the server as `gatepost mcp --as")
             assert (await client.list_resources()).resources == []
-        async with office.open_stdio(environ={"GATEPOST_AGENT": "analyst"}) as client:
+        async with setup.open_stdio(environ={"GATEPOST_AGENT": "analyst"}) as client:
             assert (await ToolCaller(client).call("drain_inbox"))["items"] == []
-        (office.home / "gatepost.toml").write_text('agent = "designer"\n')
-        async with office.open_stdio() as client:
+        (setup.home / "gatepost.toml").write_text('agent = "designer"\n')
+        async with setup.open_stdio() as client:
             assert "cannot act as 'analyst'" in await ToolCaller(client).refuse("drain_inbox", name="analyst")
 
-    async def test_an_agent_that_does_not_exist_is_named(self, office: Office) -> None:
-        async with office.open_stdio("--as", "analist") as client:
+    async def test_an_agent_that_does_not_exist_is_named(self, setup: McpSetup) -> None:
+        async with setup.open_stdio("--as", "analist") as client:
             sentence = await ToolCaller(client).refuse("drain_inbox")
             assert sentence == "there is no entity 'analist' (hint: did you mean 'analyst'?)"
 
-    async def test_an_alias_is_the_entity(self, office: Office) -> None:
+    async def test_an_alias_is_the_entity(self, setup: McpSetup) -> None:
         spec = directory.EntitySpec(name="quinn", kind=EntityKind.AGENT, aliases=["bead-42"])
-        office.store.run_sync(directory.register, spec)
-        async with office.open_stdio("--as", "bead-42") as client:
+        setup.store.run_sync(directory.register, spec)
+        async with setup.open_stdio("--as", "bead-42") as client:
             gate = await ToolCaller(client).call("set_gate", name="Sign-off", awaits="designer")
             assert gate["owner"] == "quinn"

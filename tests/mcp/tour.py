@@ -3,12 +3,12 @@
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.operations.operation_tool import load_tools
-from tests.mcp.office import Office, ToolCaller
+from tests.mcp.mcp_setup import McpSetup, ToolCaller
 
 
-async def call_every_tool(office: Office, analyst: ToolCaller, designer: ToolCaller) -> None:
+async def call_every_tool(setup: McpSetup, analyst: ToolCaller, designer: ToolCaller) -> None:
     """Call each tool as the analyst, and those that need another as the designer."""
-    office.store.run_sync(
+    setup.store.run_sync(
         push.push_event, Push(to="analyst", source="test", content="Pull the Q4 numbers", subject="Q4")
     )
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gatepost.gateway.page_files import PAGE_FOLDER
-from tests.model_server import Answer, CompletionRequest, Say, Script
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page
-from tests.page.hostile_office import STRANGER, STRANGER_SCRIPT, HostileOffice, fill_office
-from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.page.hostile_content import STRANGER, STRANGER_SCRIPT, HostileContent, fill_with_hostile_content
+from tests.residents.model_server import Answer, CompletionRequest, Say, Script
+from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 #: the cookies of who has signed in, by the URL and the name
 Cookies = dict[tuple[str, str], str]
@@ -113,10 +113,10 @@ def gateway(node: Path, scripts: Scripts, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def office(gateway: ScriptedGateway, scripts: Scripts) -> HostileOffice:
+def hostile_content(gateway: ScriptedGateway, scripts: Scripts) -> HostileContent:
     """Every view, filled by a stranger."""
     scripts[STRANGER] = STRANGER_SCRIPT
-    return fill_office(gateway)
+    return fill_with_hostile_content(gateway)
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,11 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.page.chromium import PHONE, Chromium
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.residents.model_server import Answer, CompletionRequest, PausePoint, Say, Use
+from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 
 def test_a_run_explains_itself(gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str) -> None:

@@ -1,8 +1,8 @@
 """The chat and the shared inbox: a person talks to an agent on the page, and answers what it asks there."""
 
-from tests.model_server import Answer, CompletionRequest, Say, Use
 from tests.page.conftest import PageOpener, Scripts
-from tests.scripted_gateway import ScriptedGateway
+from tests.residents.model_server import Answer, CompletionRequest, Say, Use
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 
 def test_an_agent_answers_on_the_page(

@@ -3,10 +3,10 @@
 import json
 import re
 
-from tests.model_server import Answer, CompletionRequest, Say, Use
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.residents.model_server import Answer, CompletionRequest, Say, Use
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 OPTIONS = [{"id": "teal", "label": "Teal"}, {"id": "sand", "label": "Sand"}]
 

@@ -5,7 +5,7 @@ import pytest
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 #: waits until the field that matches a selector has a text
 HAS_TEXT = "([selector, text]) => document.querySelector(selector)?.value === text"

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 pytestmark = by_night
 

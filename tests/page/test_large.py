@@ -10,11 +10,11 @@ import pytest
 from bench._backlog import READER, Backlog, spread_evenly
 from gatepost import app, settings
 from gatepost.spaces import actions as spaces
-from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.page.chromium import Chromium, Page
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway, run_scripted_gateway
+from tests.residents.model_server import Answer, CompletionRequest, PausePoint, Say, Use
+from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
 pytestmark = by_night
 

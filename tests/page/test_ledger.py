@@ -6,7 +6,7 @@ from contextlib import closing
 from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 
 def test_a_topic_is_proved_until_somebody_changes_a_message(

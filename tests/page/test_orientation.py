@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.model_server import Say
 from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.residents.model_server import Say
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 pytestmark = by_night
 

@@ -8,8 +8,8 @@ import httpx2
 from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
-from tests.servers import wait_until
+from tests.support.gateways.scripted_gateway import ScriptedGateway
+from tests.support.servers.private_servers import wait_until
 
 SECRET = "a-secret-of-at-least-thirty-two-characters"
 

@@ -1,11 +1,11 @@
 """Spaces: what is posted is answered live, and a lost connection loses and doubles nothing."""
 
-from tests.model_server import Answer, CompletionRequest, PausePoint, Say, Script, Use
 from tests.page.cable import Cable
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.residents.model_server import Answer, CompletionRequest, PausePoint, Say, Script, Use
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 #: what the browser says of requests that fail
 LOST_CONNECTION = ["net::ERR_"]

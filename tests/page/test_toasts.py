@@ -2,7 +2,7 @@
 
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 pytestmark = by_night
 

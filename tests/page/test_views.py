@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.model_server import PausePoint, Say
 from tests.page.chromium import DESKTOP, PHONE, Page
 from tests.page.conftest import PageOpener, Scripts
-from tests.page.hostile_office import HOSTILE_NAME, HostileOffice
+from tests.page.hostile_content import HOSTILE_NAME, HostileContent
 from tests.page.marks import by_night
-from tests.scripted_gateway import ScriptedGateway
+from tests.residents.model_server import PausePoint, Say
+from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 VIEWS_FILE = Path(__file__).parents[2] / "web" / "src" / "views.ts"
 #: addresses with the stranger's words, and what is opened there first
@@ -92,11 +92,11 @@ FIND_OVERLAPS = """() => [...document.querySelectorAll("main .row")].flatMap((ro
 })"""
 
 
-def test_every_view_shows_a_stranger_s_words_as_words(office: HostileOffice, open_page: PageOpener) -> None:
-    page = open_hostile_page(office, open_page, "/", reducedMotion="reduce")
+def test_every_view_shows_a_stranger_s_words_as_words(hostile_content: HostileContent, open_page: PageOpener) -> None:
+    page = open_hostile_page(hostile_content, open_page, "/", reducedMotion="reduce")
     names: set[str] = set()
     for address in (*HOSTILE_ADDRESSES, *PLAIN_ADDRESSES):
-        page.go(office.build_path(address))
+        page.go(hostile_content.build_path(address))
         wait_for_content(page, address)
         check_layout(page)
         check_safety(page)
@@ -108,8 +108,10 @@ def test_every_view_shows_a_stranger_s_words_as_words(office: HostileOffice, ope
 
 @by_night
 @pytest.mark.parametrize("address", [*HOSTILE_ADDRESSES, *PLAIN_ADDRESSES])
-def test_an_address_that_a_stranger_has_filled(address: str, office: HostileOffice, open_page: PageOpener) -> None:
-    page = open_hostile_page(office, open_page, address, reducedMotion="reduce")
+def test_an_address_that_a_stranger_has_filled(
+    address: str, hostile_content: HostileContent, open_page: PageOpener
+) -> None:
+    page = open_hostile_page(hostile_content, open_page, address, reducedMotion="reduce")
     check_layout(page)
     check_safety(page)
     assert page.find_violations() == []
@@ -136,11 +138,11 @@ def test_who_thinks_is_on_one_line_whatever_their_name(
     gateway.wait_for_runs(tag, 1)
 
 
-def open_hostile_page(office: HostileOffice, open_page: PageOpener, address: str, **options: Any) -> Page:
+def open_hostile_page(hostile_content: HostileContent, open_page: PageOpener, address: str, **options: Any) -> Page:
     """Open an address in a browser that is fast enough to show every text at once, and wait until it is all there."""
     page = open_page(**options)
     page.add_script("performance.now = () => 0")
-    page.open(office.build_path(address))
+    page.open(hostile_content.build_path(address))
     wait_for_content(page, address)
     return page
 

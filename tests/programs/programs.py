@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tests.programs import cache
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway_process import run_gateway_process
 from tests.programs.guest import GATEPOST, Guest
 from tests.programs.model import DONE, Reply, call_helper, follow
 from tests.programs.programs import ClaudeCode, Codex, GeminiCli
 from tests.programs.protocols import Message, Request
+from tests.support.gateways.gateway_process import run_gateway_process
 
 PLUGIN = Path(__file__).parents[2] / "plugins/claude-code"
 #: six different commands: Gemini CLI ends a turn that repeats a call

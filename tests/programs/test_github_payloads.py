@@ -22,9 +22,9 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import claim_actions as inbox
-from tests.gateways import Gateway, open_gateway
+from tests.channels.webhooks.webhook_senders import SENDERS
 from tests.programs import cache
-from tests.webhook_senders import SENDERS
+from tests.support.gateways.local_gateways import Gateway, open_gateway
 
 #: of github.com; the package has those of GitHub Enterprise Server, too
 PAYLOAD_COUNT = 329

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway_process import run_gateway_process
 from tests.programs.guest import GATEPOST, Guest
 from tests.programs.model import DONE, Reply
 from tests.programs.programs import ClaudeCode
 from tests.programs.protocols import Call, Message, Request
+from tests.support.gateways.gateway_process import run_gateway_process
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 #: stands for `gatepost`: notes how it is started, and what the server answers

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from gatepost.gates import decision_actions as decisions
+from tests.channels.telegram.bot_api.server import TelegramServer
+from tests.channels.telegram.channel_setup import TOKEN, ChannelSetup, open_channel_setup
 from tests.programs import cache
-from tests.telegram.channel_office import TOKEN, ChannelOffice, open_office
-from tests.telegram.server import TelegramServer
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 SCRIPT = Path(__file__).with_name("telegram_server.mjs")
 
@@ -71,16 +71,16 @@ async def other_telegram(programs: Path) -> AsyncIterator[OtherTelegram]:
 
 
 @pytest.fixture
-async def office(other_telegram: OtherTelegram, tmp_path: Path) -> AsyncIterator[ChannelOffice]:
+async def setup(other_telegram: OtherTelegram, tmp_path: Path) -> AsyncIterator[ChannelSetup]:
     url = f"sqlite:///{tmp_path}/gatepost.db"
-    async with open_office(TelegramServer(), url, api=other_telegram.url, token=TOKEN, allow=(7,)) as office:
-        yield office
+    async with open_channel_setup(TelegramServer(), url, api=other_telegram.url, token=TOKEN, allow=(7,)) as setup:
+        yield setup
 
 
-async def test_a_text_is_answered(office: ChannelOffice, other_telegram: OtherTelegram) -> None:
+async def test_a_text_is_answered(setup: ChannelSetup, other_telegram: OtherTelegram) -> None:
     await other_telegram.request("say", text="how are sales?")
-    [event] = await office.wait_for_events(1)
-    office.reply(event, "Up **9 %** 🎉")
+    [event] = await setup.wait_for_events(1)
+    setup.reply(event, "Up **9 %** 🎉")
     [answer] = await other_telegram.request("read")
 
     assert event.content == "how are sales?"
@@ -91,7 +91,7 @@ async def test_a_text_is_answered(office: ChannelOffice, other_telegram: OtherTe
     assert message["entities"] == [{"type": "bold", "offset": 3, "length": 3}]
 
 
-async def test_commands_are_answered_in_order(office: ChannelOffice, other_telegram: OtherTelegram) -> None:
+async def test_commands_are_answered_in_order(setup: ChannelSetup, other_telegram: OtherTelegram) -> None:
     for text in ("/start", "/ping", "/reset"):
         await other_telegram.request("command", text=text)
     texts: list[str] = []
@@ -100,15 +100,15 @@ async def test_commands_are_answered_in_order(office: ChannelOffice, other_teleg
 
     assert texts[0].startswith("Hello ")
     assert texts[1:] == ["pong", "This is a new conversation now."]
-    assert [session.generation for session in office.list_sessions()] == [1]
+    assert [session.generation for session in setup.list_sessions()] == [1]
 
 
 async def test_a_button_answers_a_decision_and_a_made_up_press_does_not(
-    office: ChannelOffice, other_telegram: OtherTelegram
+    setup: ChannelSetup, other_telegram: OtherTelegram
 ) -> None:
     await other_telegram.request("say", text="deploy please")
-    [event] = await office.wait_for_events(1)
-    decision = office.ask(event, "Deploy?", "Yes", "No")
+    [event] = await setup.wait_for_events(1)
+    decision = setup.ask(event, "Deploy?", "Yes", "No")
     [question] = await other_telegram.request("read")
     [[yes], [no]] = question["message"]["reply_markup"]["inline_keyboard"]
     assert (yes["text"], no["text"]) == ("Yes", "No")
@@ -118,6 +118,6 @@ async def test_a_button_answers_a_decision_and_a_made_up_press_does_not(
     edited = await other_telegram.request("readEdit", message=question["messageId"])
 
     assert edited["text"] == "Deploy?\n\nana: No"
-    answered = office.store.read_sync(decisions.show, decision.id)
+    answered = setup.store.read_sync(decisions.show, decision.id)
     assert answered.last_answer is not None
     assert (answered.last_answer.option, answered.last_answer.by) == ("no", "ana")

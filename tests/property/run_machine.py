@@ -1,7 +1,7 @@
 """
 State machines on both stores: each example on an empty one, which costs little to have.
 
-By day there are as many examples as take a second or two, other ones each day (`tests/daily_seed.py`), and by night a
+By day there are as many examples as take a second or two, other ones each day (`daily_seed.py`), and by night a
 hundred times as many. An example that fails is shrunk by night only, which takes up to five minutes: by day it is
 reported as it was found, with what repeats it.
 """
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from gatepost.testing import Kit
-from tests.database_reset import reset_database
+from tests.support.servers.database_reset import reset_database
 
 NIGHTLY: Final = bool(os.environ.get("GATEPOST_NIGHTLY"))
 _DAILY_PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)

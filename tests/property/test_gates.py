@@ -17,7 +17,7 @@ from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.event import Priority, Ref
 from tests.property.gate_machine import GateMachine
 from tests.property.run_machine import run_on_postgres, run_on_sqlite
-from tests.property.texts import texts
+from tests.support.texts import texts
 
 NOW = 1_000_000_000
 MAX_DATA_BYTES = 1024 * 1024

@@ -9,8 +9,8 @@ answered otherwise than before.
 import sys
 from pathlib import Path
 
-from tests.migrated_files import copy_migrated_files
 from tests.snapshot.record import list_files, record
+from tests.support.servers.migrated_files import copy_migrated_files
 
 
 def main(arguments: list[str]) -> int:

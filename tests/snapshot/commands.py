@@ -37,9 +37,9 @@ from gatepost.cli.main import run
 from gatepost.gateway.hook_socket import HookSocket
 from gatepost.settings import gateway_files
 from gatepost.testing import FakeClock
-from tests.gateways import WAIT_TIMEOUT, serve_gateway
-from tests.snapshot.office import copy_store, do_what_is_due, hold_clock, silence_logs
+from tests.snapshot.filled_store import copy_store, do_what_is_due, hold_clock, silence_logs
 from tests.snapshot.transcript import Step, Values, find, split_stories
+from tests.support.gateways.local_gateways import WAIT_TIMEOUT, serve_gateway
 from tools import reference
 
 T = TypeVar("T")
@@ -48,10 +48,10 @@ T = TypeVar("T")
 _FOREIGN_PREFIXES: Final = ("GATEPOST_", "CLAUDE", "CODEX_", "GEMINI_", "CURSOR_", "OPENAI_", "ANTHROPIC_", "XDG_")
 #: commands that run until they are stopped, and where they are tested
 ENDLESS: Final = {
-    "up": "tests/acceptance/test_gateway.py",
-    "courier": "tests/acceptance/test_courier.py",
-    "inbox watch": "tests/acceptance/test_gateway.py",
-    "space watch": "tests/acceptance/test_gateway.py",
+    "up": "tests/cli/test_gateway.py",
+    "courier": "tests/guests/test_courier_commands.py",
+    "inbox watch": "tests/cli/test_gateway.py",
+    "space watch": "tests/cli/test_gateway.py",
     "mcp": "tests/mcp",
 }
 #: spaces between the columns of a table

@@ -11,7 +11,7 @@ Transcripts of operations: requests to a gateway in this process, on a new store
     anew                                        a new story begins: everything is as it was at first
     ledger hedera:testnet                       which ledger is set; it is the first step of a story
 
-What there is at first is in `create_owned_objects` of `tests/access_cases.py`, under the names that it has there.
+What there is at first is in `create_owned_objects` of `tests/operations/access_cases.py`, under its names there.
 """
 
 import json
@@ -27,9 +27,9 @@ import httpx2
 
 from gatepost.core.limits import Limits
 from gatepost.testing import FakeClock
-from tests.gateways import Gateway, create_token, open_gateway
-from tests.snapshot.office import copy_store, do_what_is_due, hold_clock, silence_logs
+from tests.snapshot.filled_store import copy_store, do_what_is_due, hold_clock, silence_logs
 from tests.snapshot.transcript import Step, Values, dump_json, find, format_json, split_stories
+from tests.support.gateways.local_gateways import Gateway, create_token, open_gateway
 
 _REQUEST: Final = re.compile(r"(?:(?P<caller>[a-z-]+): )?(?P<method>[A-Z]+) (?P<path>\S+)(?: (?P<body>.+))?")
 _PEOPLE: Final = ("husam",)
@@ -52,10 +52,10 @@ async def answer_requests(steps: Sequence[Step]) -> dict[int, list[str]]:
     answers: dict[int, list[str]] = {}
     for story in split_stories(steps):
         words = story[0].text.split()
-        async with open_office(words[1] if words[0] == "ledger" else None) as office:
+        async with open_request_setup(words[1] if words[0] == "ledger" else None) as setup:
             for step in story:
                 try:
-                    answers[step.number] = await office.answer(step)
+                    answers[step.number] = await setup.answer(step)
                 except Exception as error:
                     error.add_note(f"line {step.number}: {step.text}")
                     raise
@@ -70,7 +70,7 @@ def parse_request(text: str) -> tuple[str, str, str, str | None]:
 
 
 @asynccontextmanager
-async def open_office(ledger: str | None = None) -> AsyncIterator["Office"]:
+async def open_request_setup(ledger: str | None = None) -> AsyncIterator["RequestSetup"]:
     """While entered, there is a gateway with something of every kind."""
     limits = Limits() if ledger is None else Limits(ledger=ledger)
     with TemporaryDirectory() as folder, hold_clock() as clock, silence_logs():
@@ -80,10 +80,10 @@ async def open_office(ledger: str | None = None) -> AsyncIterator["Office"]:
             open_gateway(f"sqlite:///{path}", clock=clock, limits=limits) as gateway,
             gateway.open_client(x_nobody="1") as client,
         ):
-            yield Office(gateway, client, clock, objects)
+            yield RequestSetup(gateway, client, clock, objects)
 
 
-class Office:
+class RequestSetup:
     """A gateway, and those who send requests to it."""
 
     def __init__(

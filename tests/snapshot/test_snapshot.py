@@ -5,7 +5,7 @@ They are a snapshot: they say nothing about how it should be, but a change of an
 
     .venv/bin/python -m tests.snapshot
 
-writes them anew. Who has to be refused is not theirs to say: `tests/scenario/test_access.py` walks all operations.
+writes them anew. Who has to be refused is not theirs to say: `tests/operations/test_access.py` walks all operations.
 """
 
 import re
@@ -23,7 +23,7 @@ from tests.snapshot.requests import parse_request
 from tests.snapshot.transcript import Step, Values, format_json, parse
 
 #: operations that need more than a gateway, and where they are tested
-ANSWERED_ELSEWHERE: Final = {"POST /channels/telegram/{bot}": "tests/telegram/test_webhooks.py"}
+ANSWERED_ELSEWHERE: Final = {"POST /channels/telegram/{bot}": "tests/channels/telegram/bot_api/test_webhooks.py"}
 
 
 @pytest.mark.parametrize("path", list_files(), ids=lambda path: str(path.relative_to(FOLDER)))

@@ -5,7 +5,7 @@ Two files that are made from what operations declare, so that a new operation ca
 object, or has an unknown field; a field that is missing, and one with a value of another type; odd and unknown
 parameters of a query; a name of what is not there, and one that can be no name.
 
-`callers.txt` has a column of statuses for each caller: `tests/scenario/test_access.py` says who must be refused, and
+`callers.txt` has a column of statuses for each caller: `tests/operations/test_access.py` says who must be refused, and
 this table also shows who is not. Every operation is called on what is the analyst's; Husam is asked, waits and reads
 with it, and the thinker has the runs.
 """
@@ -19,8 +19,8 @@ import msgspec
 
 from gatepost.executor import load_operations
 from gatepost.operations.operation import Kind, Operation
-from tests.access_cases import CALL_CASES
-from tests.snapshot.requests import TRIGGER_KEY, Office, open_office
+from tests.operations.access_cases import CALL_CASES
+from tests.snapshot.requests import TRIGGER_KEY, RequestSetup, open_request_setup
 
 CALLERS: Final = ("nobody", TRIGGER_KEY, "designer", "thinker", "husam", "analyst", "admin")
 #: no field takes an array of numbers, but for those that take any JSON
@@ -55,11 +55,11 @@ async def walk_wrong_input() -> str:
     """Return the text of `wrong_input.txt`."""
     blocks: list[str] = []
     for operation in list_operations():
-        async with open_office(CALL_CASES[operation.endpoint].ledger) as office:
+        async with open_request_setup(CALL_CASES[operation.endpoint].ledger) as setup:
             lines = [operation.endpoint]
-            for title, path, body in _list_wrong_requests(operation, build_call(operation, office.objects)):
-                status, answer = await office.ask("admin", operation.method, path, body)
-                lines.append(f"  {title:{_TITLE_WIDTH}} {_describe(office, status, answer)}")
+            for title, path, body in _list_wrong_requests(operation, build_call(operation, setup.objects)):
+                status, answer = await setup.ask("admin", operation.method, path, body)
+                lines.append(f"  {title:{_TITLE_WIDTH}} {_describe(setup, status, answer)}")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
@@ -87,13 +87,13 @@ def _list_wrong_requests(operation: Operation, call: Call) -> Iterator[tuple[str
         yield f"{name} [7]", path, json.dumps({**call.body, name: _WRONG_VALUE})
 
 
-def _describe(office: Office, status: int, answer: str) -> str:
+def _describe(setup: RequestSetup, status: int, answer: str) -> str:
     """Return the status, and what is said about it."""
     if status < 400:
         return str(status)
     problem = json.loads(answer)
     kind, hint = problem["type"].rpartition(":")[2], problem.get("hint")
-    return office.values.mask(f"{status} {kind}: {problem['detail']}" + (f" ({hint})" if hint else ""))
+    return setup.values.mask(f"{status} {kind}: {problem['detail']}" + (f" ({hint})" if hint else ""))
 
 
 async def walk_callers() -> str:
@@ -110,16 +110,16 @@ async def _list_statuses(operation: Operation) -> Sequence[str]:
     """Return what each caller gets. What one has changed, another does not see."""
     statuses: list[str] = []
     async with AsyncExitStack() as stack:
-        office: Office | None = None
+        setup: RequestSetup | None = None
         for caller in CALLERS:
-            if office is None:
-                office = await stack.enter_async_context(open_office(CALL_CASES[operation.endpoint].ledger))
-            call = build_call(operation, office.objects)
+            if setup is None:
+                setup = await stack.enter_async_context(open_request_setup(CALL_CASES[operation.endpoint].ledger))
+            call = build_call(operation, setup.objects)
             path = operation.path.format(**call.names) + (f"?{call.query}" if call.query else "")
             body = json.dumps(call.body) if operation.has_body else ""
-            status, _ = await office.ask(caller, operation.method, path, body)
+            status, _ = await setup.ask(caller, operation.method, path, body)
             statuses.append(str(status))
             if status < 400 and operation.kind not in (Kind.READ, Kind.STREAM):
                 await stack.aclose()
-                office = None
+                setup = None
     return statuses

@@ -1,4 +1,4 @@
-/** The programs of the README run as printed, and what is not a program compiles (`tests/clients` sees to that). */
+/** The programs of the README run as printed, and what is not a program compiles (`tests/client` sees to that). */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

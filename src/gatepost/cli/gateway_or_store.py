@@ -2,7 +2,7 @@
 How a command reaches Gatepost: through its gateway, or on its store.
 
 With a gateway in this home the client sends requests to it over HTTP; without one it works on the store that is set.
-Both answer alike (`tests/scenario/test_clients_agree.py`), so a command does not know which it is.
+Both answer alike (`tests/client/test_clients_agree.py`), so a command does not know which it is.
 """
 
 import time

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.programs import cache
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 _SCRIPT: Final = Path(__file__).with_name("standards.mjs")
 

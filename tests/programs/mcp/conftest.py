@@ -1,14 +1,14 @@
-"""The tests in this folder use an office with clients from npm."""
+"""The tests in this folder use a home with clients from npm."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mcp.office import Office, open_office
+from tests.mcp.mcp_setup import McpSetup, open_mcp_setup
 
 
 @pytest.fixture
-def office(programs: Path, tmp_path: Path) -> Iterator[Office]:
-    with open_office(tmp_path) as office:
-        yield office
+def setup(programs: Path, tmp_path: Path) -> Iterator[McpSetup]:
+    with open_mcp_setup(tmp_path) as setup:
+        yield setup

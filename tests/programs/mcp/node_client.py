@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp.types import CallToolResult, ListToolsResult
 
 from tests.programs import cache
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 #: the revision that each package speaks
 REVISIONS: Final = {"client": "2026-07-28", "sdk": "2025-11-25"}

@@ -10,7 +10,7 @@ from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.mcp.server import PROMPTS
 from gatepost.operations.operation_tool import load_tools
-from tests.mcp.office import TRANSPORTS, Office, ToolCaller
+from tests.mcp.mcp_setup import TRANSPORTS, McpSetup, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs.mcp.node_client import REVISIONS, ClientError, NodeClient, open_node_client
 
@@ -18,35 +18,35 @@ each_client = pytest.mark.parametrize("package", REVISIONS)
 each_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
-def describe_server(office: Office, transport: str, name: str = "analyst") -> Mapping[str, Any]:
+def describe_server(setup: McpSetup, transport: str, name: str = "analyst") -> Mapping[str, Any]:
     if transport == "stdio":
-        return office.build_command("--as", name)
-    key = office.gateway_thread.gateway.create_key("agent", name)
-    return {"url": f"{office.gateway_thread.base_url}/mcp", "headers": {"authorization": f"Bearer {key}"}}
+        return setup.build_command("--as", name)
+    key = setup.gateway_thread.gateway.create_key("agent", name)
+    return {"url": f"{setup.gateway_thread.base_url}/mcp", "headers": {"authorization": f"Bearer {key}"}}
 
 
 def open_client(
-    office: Office, package: str, transport: str, name: str = "analyst"
+    setup: McpSetup, package: str, transport: str, name: str = "analyst"
 ) -> AbstractAsyncContextManager[NodeClient]:
-    return open_node_client(package, describe_server(office, transport, name))
+    return open_node_client(package, describe_server(setup, transport, name))
 
 
 @each_client
 @each_transport
-async def test_every_tool_is_used(office: Office, package: str, transport: str) -> None:
+async def test_every_tool_is_used(setup: McpSetup, package: str, transport: str) -> None:
     async with (
-        open_client(office, package, transport) as client,
-        open_client(office, package, "http", "designer") as designer_client,
+        open_client(setup, package, transport) as client,
+        open_client(setup, package, "http", "designer") as designer_client,
     ):
         assert client.version == REVISIONS[package]
         assert {tool.name for tool in (await client.list_tools()).tools} == set(load_tools())
-        await call_every_tool(office, ToolCaller(client), ToolCaller(designer_client))
+        await call_every_tool(setup, ToolCaller(client), ToolCaller(designer_client))
 
 
 @each_client
 @each_transport
-async def test_mistakes_are_answers_that_the_client_takes(office: Office, package: str, transport: str) -> None:
-    async with open_client(office, package, transport) as client:
+async def test_mistakes_are_answers_that_the_client_takes(setup: McpSetup, package: str, transport: str) -> None:
+    async with open_client(setup, package, transport) as client:
         await client.list_tools()  # now it checks answers
         assert (
             await ToolCaller(client).refuse("drain_inbox", limit=0) == "limit: 0 is less than 1 (hint: use 1 to 1000)"
@@ -60,8 +60,8 @@ async def test_mistakes_are_answers_that_the_client_takes(office: Office, packag
 
 @each_client
 @each_transport
-async def test_resources_and_prompts_are_read(office: Office, package: str, transport: str) -> None:
-    async with open_client(office, package, transport) as client:
+async def test_resources_and_prompts_are_read(setup: McpSetup, package: str, transport: str) -> None:
+    async with open_client(setup, package, transport) as client:
         resources = (await client.request("listResources"))["resources"]
         assert resources[0]["uri"] == "inbox://analyst"
         for resource in resources:
@@ -79,11 +79,11 @@ async def test_resources_and_prompts_are_read(office: Office, package: str, tran
 @pytest.mark.parametrize(
     ("package", "transport"), [("client", "stdio"), ("client", "http"), ("sdk", "stdio")]
 )  # over HTTP, 2025-11-25 has no connection that lasts
-async def test_a_client_is_told_that_a_resource_has_changed(office: Office, package: str, transport: str) -> None:
-    async with open_client(office, package, transport) as client:
+async def test_a_client_is_told_that_a_resource_has_changed(setup: McpSetup, package: str, transport: str) -> None:
+    async with open_client(setup, package, transport) as client:
         assert client.capabilities["resources"]["subscribe"]
         await client.request("subscribe", uri="inbox://analyst")
-        office.store.run_sync(push.push_event, Push(to="analyst", source="test", content="news"))
+        setup.store.run_sync(push.push_event, Push(to="analyst", source="test", content="news"))
         assert await client.wait_for_update() == "inbox://analyst"
         assert "news" in str(await client.request("readResource", uri="inbox://analyst"))
         if package == "sdk":
@@ -92,8 +92,8 @@ async def test_a_client_is_told_that_a_resource_has_changed(office: Office, pack
             await client.request("subscribe", uri="inbox://designer")
 
 
-async def test_the_older_revision_over_http_announces_no_subscriptions(office: Office) -> None:
-    async with open_client(office, "sdk", "http") as client:
+async def test_the_older_revision_over_http_announces_no_subscriptions(setup: McpSetup) -> None:
+    async with open_client(setup, "sdk", "http") as client:
         assert not client.capabilities["resources"]["subscribe"]
         with pytest.raises(ClientError, match="Method not found"):
             await client.request("subscribe", uri="inbox://analyst")

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.mcp.office import Office
+from tests.mcp.mcp_setup import McpSetup
 from tests.programs import cache
 from tests.programs.mcp.key_proxy import KeyProxy
 from tests.programs.mcp.stdio_bridge import StdioBridge
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 EXPECTED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("conformance.toml").read_text())
 
@@ -65,18 +65,18 @@ def classify(statuses: Statuses, expected: Mapping[str, Any]) -> Mapping[str, An
 
 
 @pytest.mark.parametrize("revision", EXPECTED)
-async def test_the_suite_finds_what_the_list_says(office: Office, revision: str, tmp_path: Path) -> None:
-    key = office.gateway_thread.gateway.create_key("agent", "analyst")
-    async with KeyProxy(office.gateway_thread.base_url, key) as proxy:
+async def test_the_suite_finds_what_the_list_says(setup: McpSetup, revision: str, tmp_path: Path) -> None:
+    key = setup.gateway_thread.gateway.create_key("agent", "analyst")
+    async with KeyProxy(setup.gateway_thread.base_url, key) as proxy:
         await run_suite(proxy.url, tmp_path / "results", "--requirements", revision)
     assert classify(read_statuses(tmp_path / "results"), EXPECTED[revision]) == EXPECTED[revision]
 
 
 @pytest.mark.parametrize("scenario", ["server-initialize", "ping", "resources-subscribe", "resources-unsubscribe"])
-async def test_the_older_revision_passes_on_stdio(office: Office, scenario: str, tmp_path: Path) -> None:
+async def test_the_older_revision_passes_on_stdio(setup: McpSetup, scenario: str, tmp_path: Path) -> None:
     """Subscriptions of this revision are on stdio only, where the suite has no client: there is a bridge between."""
     names = {"test://watched-resource": "inbox://analyst"}
-    async with StdioBridge(office.build_command("--as", "analyst"), names) as bridge:
+    async with StdioBridge(setup.build_command("--as", "analyst"), names) as bridge:
         options = ["--scenario", scenario, "--spec-version", "2025-11-25"]
         await run_suite(bridge.url, tmp_path / "results", *options)
     checks = read_statuses(tmp_path / "results")[scenario]

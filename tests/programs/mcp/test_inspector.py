@@ -10,10 +10,10 @@ import pytest
 from mcp.types import CallToolResult, ListToolsResult
 
 from gatepost.operations.operation_tool import load_tools
-from tests.mcp.office import TRANSPORTS, Office, ToolCaller
+from tests.mcp.mcp_setup import TRANSPORTS, McpSetup, ToolCaller
 from tests.mcp.tour import call_every_tool
 from tests.programs import cache
-from tests.waits import LAST_RESORT
+from tests.support.waits import LAST_RESORT
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class Inspector:
         return json.loads(out)["result"]
 
 
-def open_inspector(office: Office, transport: str, era: str, name: str = "analyst") -> Inspector:
-    command = office.build_command("--as", name)
-    environ = {**command["env"], "HOME": str(office.home)}  # it keeps files there
+def open_inspector(setup: McpSetup, transport: str, era: str, name: str = "analyst") -> Inspector:
+    command = setup.build_command("--as", name)
+    environ = {**command["env"], "HOME": str(setup.home)}  # it keeps files there
     if transport == "stdio":
-        target = ["-e", f"GATEPOST_HOME={office.home}", command["command"], *command["args"]]
+        target = ["-e", f"GATEPOST_HOME={setup.home}", command["command"], *command["args"]]
     else:
-        key = office.gateway_thread.gateway.create_key("agent", name)
-        target = [f"{office.gateway_thread.base_url}/mcp", "--header", f"x-secret-key: {key}"]
+        key = setup.gateway_thread.gateway.create_key("agent", name)
+        target = [f"{setup.gateway_thread.base_url}/mcp", "--header", f"x-secret-key: {key}"]
     return Inspector(target, environ, era)
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_it_lists_and_calls_tools(office: Office, transport: str, era: str) -> None:
-    inspector = open_inspector(office, transport, era)
+async def test_it_lists_and_calls_tools(setup: McpSetup, transport: str, era: str) -> None:
+    inspector = open_inspector(setup, transport, era)
     assert [tool.name for tool in (await inspector.list_tools()).tools] == list(load_tools())
     tools = ToolCaller(inspector)
     gate = await tools.call("set_gate", name="Sign-off", awaits="designer")
@@ -77,7 +77,7 @@ async def test_it_lists_and_calls_tools(office: Office, transport: str, era: str
 
 
 @pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.nightly), "http"])
-async def test_it_calls_every_tool(office: Office, transport: str) -> None:
-    analyst = ToolCaller(open_inspector(office, transport, "modern"))
-    designer = ToolCaller(open_inspector(office, "http", "modern", "designer"))
-    await call_every_tool(office, analyst, designer)
+async def test_it_calls_every_tool(setup: McpSetup, transport: str) -> None:
+    analyst = ToolCaller(open_inspector(setup, transport, "modern"))
+    designer = ToolCaller(open_inspector(setup, "http", "modern", "designer"))
+    await call_every_tool(setup, analyst, designer)
