@@ -27,7 +27,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pushed": ("channels.outgoing_message_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
-    "ItemsDiscarded": ("gates.decision_actions:keep_last_question",),
+    "ItemsDiscarded": ("gates.decision_event_actions:keep_last_question",),
     # gates
     "GateEnded": ("plans.actions:continue_plans",),
     "DecisionAsked": ("channels.question_actions:show_question",),

@@ -23,16 +23,16 @@ from msgspec.structs import replace
 
 from gatepost.core import address, ids
 from gatepost.core.address import AllAgentsAddress, EntityAddress
-from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import Instant, format_rfc3339
-from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.gates import (
     decision as rules,
+    decision_event_actions as decision_events,
     decision_rows as decisions,
     gate as gate_rules,
     gate_actions as gates,
@@ -50,16 +50,14 @@ from gatepost.gates.decision import (
 )
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
-from gatepost.inbox import item_actions as inbox_items, item_rows as items
-from gatepost.inbox.event import CHAIN_PAUSE, EventType, ItemsDiscarded, ItemState, Priority, Push
-from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.inbox import item_rows as items
+from gatepost.inbox.event import CHAIN_PAUSE
+from gatepost.inbox.push import hop_actions as chains
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores.row_mapping import fetch_number, get_columns
 
 #: the kind of a job that runs the command of `decision.on_answer`
 ANSWER_JOB: Final = "on_answer"
-#: characters of a question that are quoted with its answer
-_MAX_QUOTE_LENGTH: Final = 200
 _MAX_RESPONDENTS: Final = 100
 #: the outcomes for which the command of `decision.on_answer` runs
 _ANSWER_OUTCOMES: Final = (
@@ -68,9 +66,6 @@ _ANSWER_OUTCOMES: Final = (
     DecisionOutcome.REJECTED,
     DecisionOutcome.AGAIN,
 )
-
-#: the states of an item that nobody reads any more
-_CLOSED_STATES: Final = (ItemState.EXPIRED, ItemState.DEAD, ItemState.DISCARDED)
 
 
 def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
@@ -87,7 +82,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
         kind=GateKind.DECISION,
         awaits=id,
         instruction=f"the decision {id} is not answered yet: "
-        + json.dumps(question.question[:_MAX_QUOTE_LENGTH], ensure_ascii=False),
+        + json.dumps(question.question[: decision_events.MAX_QUOTE_LENGTH], ensure_ascii=False),
         deadline=question.deadline,
         within=question.within,
     )
@@ -117,7 +112,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     decision = replace(decision, number=number)
     for respondent in respondents:
         tx.execute("gates/respondents/insert", decision=decision.number, entity=respondent.number)
-    _push_question(tx, decision, asker, respondents)
+    decision_events.push_question(tx, decision, asker, respondents)
     tx.react(rules.DecisionAsked(decision, respondents))
     return _read(tx, id)
 
@@ -131,8 +126,8 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
     _check_open(decision, tx.now)
     if decision.iteration >= rules.MAX_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {rules.MAX_ROUNDS} times already", hint="withdraw it, or wait")
-    respondents = [entity for entity in _find_entities(tx, decision.respondents) if entity.is_live]
-    _close_question(tx, decision, respondents, actor)
+    respondents = [entity for entity in decision_events.find_entities(tx, decision.respondents) if entity.is_live]
+    decision_events.close_question(tx, decision, respondents, actor)
     deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
     revision = replace(
         decision,
@@ -150,7 +145,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
         tx.after_commit(Signal(Topic("gate", gate.id), "postponed", wakes=False))
     hops = chains.count_next_hops(tx, actor)
     tx.execute("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
-    _push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
+    decision_events.push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
     tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)
 
@@ -268,22 +263,11 @@ def end(
     hops = gates.count_hops(tx, gate, actor, hops)
     if outcome.gate_ending is not None:
         gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
-    _close_question(tx, decision, _find_entities(tx, decision.respondents), actor)
+    decision_events.close_question(tx, decision, decision_events.find_entities(tx, decision.respondents), actor)
     tx.react(rules.DecisionEnded(decision, answer))
-    outcome_push = _build_outcome_push(decision, answer, hops, origin)
-    outcome_push = replace(outcome_push, content=outcome_push.content[: tx.limits.content // 4])
-    recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
-    push.fan_out(tx, outcome_push, actor, _find_entities(tx, recipient_names))
-    # A respondent has had an event with that key already: the question.
-    waiting_respondents = [name for name in gate.waiters if name in decision.respondents]
-    push.fan_out(
-        tx,
-        replace(outcome_push, dedup_key=f"{outcome_push.dedup_key}:ended"),
-        actor,
-        _find_entities(tx, waiting_respondents),
-    )
+    data = decision_events.push_outcome(tx, decision, answer, gate, actor, hops, origin)
     if tx.limits.has_answer_command and outcome in _ANSWER_OUTCOMES:
-        jobs.add(tx, ANSWER_JOB, outcome_push.data)
+        jobs.add(tx, ANSWER_JOB, data)
     tx.after_commit(Signal(Topic("decision", decision.id), "answered", wakes=False))
     return _read(tx, decision.id)
 
@@ -324,77 +308,6 @@ def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) 
     if len(respondents) > _MAX_RESPONDENTS:
         raise Invalid(f"{len(respondents)} are too many to ask at once", hint=f"ask at most {_MAX_RESPONDENTS}")
     return [respondents[number] for number in sorted(respondents)]
-
-
-def _push_question(tx: Transaction, decision: Decision, asker: Entity, respondents: Sequence[Entity]) -> None:
-    """Push the question of the current round to the respondents."""
-    data: dict[str, Json] = {
-        "decisionId": decision.id,
-        "gateId": decision.gate,
-        "outcome": "asked",
-        "by": decision.asker,
-        "iteration": decision.iteration,
-        "options": [
-            {"id": option.id, "label": option.label, "description": option.description} for option in decision.options
-        ],
-        "freeText": decision.free_text,
-        "contextHash": decision.context_hash,
-    }
-    if decision.action is not None:
-        data |= {"action": decision.action.name, "args": decision.action.args}
-    if decision.default is not None:
-        data["default"] = decision.default
-    if decision.deadline is not None:
-        data["deadline"] = format_rfc3339(decision.deadline)
-    if decision.context is not None:
-        data["context"] = decision.context
-    question_push = Push(
-        to=decision.asker,
-        type=EventType.DECISION,
-        source="decision",
-        sender=decision.asker,
-        content=rules.render_question(decision),
-        data=data,
-        priority=decision.urgency,
-        dedup_key=rules.build_event_key(decision, decision.iteration),
-        ref=decision.ref,
-    )
-    push.fan_out(tx, question_push, asker, respondents)
-    tx.after_commit(Signal(Topic("decision", decision.id), "asked", wakes=False))
-
-
-def _close_question(tx: Transaction, decision: Decision, respondents: Sequence[Entity], actor: Entity | None) -> None:
-    """Close the question of the current round in the inboxes of the respondents."""
-    inbox_items.close_items(tx, respondents, rules.build_event_key(decision, decision.iteration), actor=actor)
-
-
-def _build_outcome_push(decision: Decision, answer: Answer, hops: int, origin: AnswerOrigin | None) -> Push:
-    """Return the push of an outcome to the asker."""
-    return Push(
-        to=decision.asker,
-        type=EventType.DECISION,
-        source="decision",
-        sender=answer.by,
-        content=rules.render_answer(decision, answer),
-        data={
-            "decisionId": decision.id,
-            "gateId": decision.gate,
-            "outcome": answer.outcome.value,
-            "by": answer.by or "",
-            "option": answer.option,
-            "text": answer.text,
-            "iteration": answer.iteration,
-            "question": decision.question[:_MAX_QUOTE_LENGTH],
-            "asker": decision.asker,
-            **rules.describe_action(decision, answer),
-            **(origin.build_data() if origin is not None else {}),
-        },
-        priority=Priority.HIGH,
-        dedup_key=rules.build_event_key(decision, answer.iteration),
-        ref=decision.ref,
-        route=origin.route if origin is not None else None,
-        hops=hops,
-    )
 
 
 def _describe_answer(decision: Decision, answer: Answer) -> str:
@@ -445,10 +358,6 @@ def _build_late_error(decision: Decision) -> Late:
     return Late(f"the decision {decision.id!r} {description}", winner=rules.describe_answer(decision))
 
 
-def _find_entities(tx: Transaction, names: Sequence[str]) -> list[Entity]:
-    return sorted(entities.find_by_names(tx, names).values(), key=lambda entity: entity.number)
-
-
 def _read(tx: Transaction, id: str) -> Decision:
     decision = decisions.read(tx, id)
     assert decision is not None
@@ -457,32 +366,3 @@ def _read(tx: Transaction, id: str) -> Decision:
 
 def _build_unknown_error(id: str) -> NotFound:
     return NotFound(f"there is no decision {id!r}", hint="`gatepost decision list` lists them")
-
-
-def keep_last_question(tx: Transaction, event: ItemsDiscarded) -> None:
-    """Refuse to discard the last question of a decision without a deadline: its asker would wait for ever."""
-    question = event.items[0].event
-    parts = (question.dedup_key or "").split(":")
-    id = parts[1] if parts[0] == "decision" and len(parts) == 3 else None
-    decision = decisions.read(tx, id) if id is not None else None
-    if decision is None or decision.deadline is not None:
-        return
-    gate_rows.lock(tx, decision.gate)  # of two that discard at once, the second must see what the first has done
-    decision = decisions.read(tx, decision.id)
-    assert decision is not None
-    if decision.last_answer is not None or question.dedup_key != rules.build_event_key(decision, decision.iteration):
-        return
-    respondents = {
-        entity.name for entity in entities.find_by_names(tx, decision.respondents).values() if entity.is_live
-    }
-    losing_recipients = {
-        item.recipient for item in event.items if item.state in (ItemState.PENDING, ItemState.DEAD)
-    } & respondents
-    current_recipients = {
-        item.recipient for _, item in items.list_by_event(tx, question.id) if item.state not in _CLOSED_STATES
-    }
-    if losing_recipients and not (current_recipients & respondents) - losing_recipients:
-        raise Conflict(
-            f"without {question.id!r} nobody would be asked any more for the decision {decision.id!r}",
-            hint=f"answer it, or turn it down: gatepost decision answer {decision.id} --reject",
-        )
