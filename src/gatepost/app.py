@@ -23,9 +23,8 @@ from gatepost.core.times import SECOND
 from gatepost.core.transport_records import TransportStatus
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
-from gatepost.errors import Conflict, GatepostError, Invalid, Unavailable, UnknownAddress
+from gatepost.errors import Conflict, GatepostError, Invalid, NoStore, Unavailable, UnknownAddress
 from gatepost.guests.ports import Nudge, Spool
-from gatepost.residents.agent_config import ModelChoice
 from gatepost.settings import Configuration, Settings, check_ledger, mask_passwords
 from gatepost.stores.clock import SystemClock
 
@@ -59,20 +58,27 @@ def prepare_store(
     signal_sink: SignalSink = ignore_signals,
     report: Callable[[str], None] = lambda _: None,
     register: bool = True,
+    can_create: bool = True,
 ) -> Iterator[Store]:
     """
     While entered, the configured store is ready for use: created if there was none (`report` gets a sentence about it),
-    its schema migrated, the administrator registered unless `register` is False. Leaving closes it.
+    its schema migrated, the administrator registered unless `register` is False. Leaving closes it. Without
+    `can_create`, which is for everything that only reads, raise NoStore if there is none.
     """
     settings = configuration.settings
     with closing(build_store(configuration, signal_sink)) as store:
-        if settings.store.url.startswith("sqlite:"):
+        if can_create and settings.store.url.startswith("sqlite:"):
             path = parse_sqlite_path(settings.store.url)
             if path.parent == configuration.home:
                 paths.make_home(configuration.home)
             with suppress(OSError):  # the file exists; or it cannot be created, and the store will say why
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # for this user alone
-        version_before, _ = store.migrate()
+        version_before, version = store.migrate(can_create=can_create)
+        if not version:
+            raise NoStore(
+                f"there is no store yet: {mask_passwords(settings.store.url)}",
+                hint="`gatepost init` makes it; if yours is elsewhere, name its home in GATEPOST_HOME",
+            )
         if not version_before:
             report(f"made a new store: {mask_passwords(settings.store.url)}")
         if register:
@@ -327,13 +333,6 @@ async def open_cycle_deps(
         )
     finally:
         await models.close()
-
-
-def find_missing_key(choice: ModelChoice) -> str | None:
-    """Return the variable of a model's key if this process does not have it; then the demo replaces the model."""
-    from gatepost.residents.models import factory
-
-    return factory.find_missing_key(choice, os.environ)
 
 
 def build_command_options(settings: Settings | None = None) -> "CommandOptions":

@@ -16,6 +16,7 @@ The tree of errors. The second level decides the HTTP status and the exit code.
     |  `- TooLarge        413, exit 2   over a limit of size
     `- Unavailable        503, exit 3   the store cannot be reached or cannot write now; try again
        |- Damaged         503, exit 3   part of the store cannot be read, now or later
+       |- NoStore         503, exit 3   there is no store yet, and reading makes none
        |- TooManyAttempts 429, exit 3   too many wrong secrets or codes; wait before the next one
        `- TooManyStreams  429, exit 3   the caller reads as many streams as it may at the same time
 
@@ -149,6 +150,10 @@ class Unavailable(GatepostError):
 
 
 class Damaged(Unavailable):
+    pass
+
+
+class NoStore(Unavailable):
     pass
 
 

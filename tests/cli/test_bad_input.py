@@ -267,7 +267,7 @@ class TestTheStore:
         assert "upgrade gatepost" in result.err
 
     def test_is_in_a_folder_that_is_not_there(self, empty_cli: CommandLine) -> None:
-        result = empty_cli("agent", "list", GATEPOST_STORE="sqlite:///nowhere/gatepost.db")
+        result = empty_cli("agent", "add", "x", GATEPOST_STORE="sqlite:///nowhere/gatepost.db")
         assert (result.code, result.error) == (3, f"the store '{empty_cli.cwd}/nowhere/gatepost.db' cannot be opened")
 
     def test_is_a_folder(self, empty_cli: CommandLine) -> None:
@@ -341,14 +341,14 @@ class TestTheWorkingDirectory:
 class TestTheHome:
     def test_is_a_file(self, empty_cli: CommandLine) -> None:
         empty_cli.home.touch()
-        result = empty_cli("agent", "list")
+        result = empty_cli("agent", "add", "x")
         assert (result.code, result.error) == (3, f"the folder '{empty_cli.home}' cannot be made: File exists")
         assert empty_cli("init").code == 3
         assert empty_cli("doctor").code == 1
 
     def test_is_below_a_file(self, empty_cli: CommandLine) -> None:
         empty_cli.home.touch()
-        result = empty_cli("agent", "list", GATEPOST_HOME=f"{empty_cli.home}/deep")
+        result = empty_cli("agent", "add", "x", GATEPOST_HOME=f"{empty_cli.home}/deep")
         assert (result.code, result.error) == (3, f"the folder '{empty_cli.home}/deep' cannot be made: Not a directory")
 
     @pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root may write what is read-only")

@@ -44,14 +44,26 @@ def test_two_processes_at_once_make_one_store(empty_cli: CommandLine, postgres_u
     environ = os.environ | empty_cli.environ | {"GATEPOST_STORE": postgres_url}
     processes = [
         ForkedProcess(
-            [*GATEPOST_COMMAND, "person", "list"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [*GATEPOST_COMMAND, "person", "add", f"p{number}"],
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-        for _ in range(3)
+        for number in range(3)
     ]
     for process in processes:
-        out, err = process.communicate(timeout=LAST_RESORT)
+        _, err = process.communicate(timeout=LAST_RESORT)
         assert process.returncode == 0, err
-        assert out.count(b"admin") == 1
+    people = empty_cli.run_ok("person", "list", GATEPOST_STORE=postgres_url).out
+    assert [people.count(name) for name in ("p0", "p1", "p2")] == [2, 2, 2]
+
+
+def test_reading_makes_no_tables(empty_cli: CommandLine, postgres_url: str) -> None:
+    result = empty_cli("person", "list", GATEPOST_STORE=postgres_url)
+    assert result.code == 3
+    assert result.error.startswith("there is no store yet: postgresql://")
+    with psycopg.connect(postgres_url) as db:
+        assert db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall() == []
 
 
 def test_a_database_without_our_right_to_make_tables(empty_cli: CommandLine, postgres_url: str) -> None:
@@ -59,7 +71,7 @@ def test_a_database_without_our_right_to_make_tables(empty_cli: CommandLine, pos
         role = f"reader_{db.info.dbname}"
         db.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'hush'".encode())
     address = postgres_url.partition("@")[2]
-    result = empty_cli("agent", "list", GATEPOST_STORE=f"postgresql://{role}:hush@{address}")
+    result = empty_cli("agent", "add", "x", GATEPOST_STORE=f"postgresql://{role}:hush@{address}")
     assert (result.code, result.out) == (3, "")
     assert result.error.startswith("PostgreSQL cannot do it now: permission denied")
     assert "hush" not in result.err

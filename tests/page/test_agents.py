@@ -180,3 +180,11 @@ def test_the_first_agent_is_added_without_a_terminal(
         page.wait_for_count(".message:not(.is-sending)", 2)
         assert empty.get("/agents/helper")["config"]["model"]["provider"] == "demo"
         opener.check_logs()
+
+
+def test_an_agent_says_what_its_model_lacks(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    gateway.create_resident(name, model={"name": "openai:gpt-5", "keyEnv": "NO_SUCH_KEY"})
+    page = open_page(f"/agents/{name}")
+    page.wait_for(".notice.danger:has-text('NO_SUCH_KEY is not set, so the demo replaces openai:gpt-5')")
+    page.wait_for(".notice.danger code:has-text('set NO_SUCH_KEY where the gateway runs, and start it again')")

@@ -80,7 +80,10 @@ def test_capabilities_are_codes_or_names(cli: CommandLine) -> None:
 def test_a_key_that_is_missing_is_said_at_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    warning = "OPENAI_API_KEY is not set: set it where the gateway runs, or the demo model replaces openai:gpt-5\n"
+    warning = (
+        "warning: OPENAI_API_KEY is not set, so the demo replaces openai:gpt-5\n"
+        "hint: set OPENAI_API_KEY where the gateway runs, and start it again\n"
+    )
     assert cli.run_ok("agent", "add", "cleo", "--model", "openai:gpt-5").err.endswith(f"openai:gpt-5\n{warning}")
     assert cli.run_ok("agent", "show", "cleo", "--json").json["config"]["model"]["name"] == "gpt-5"
     assert cli.run_ok("agent", "set", "cleo", "--model", "openai:gpt-5", "--json").err == warning

@@ -44,7 +44,9 @@ def test_without_words_it_helps(empty_cli: CommandLine) -> None:
 
 
 def test_a_maker_that_died_leaves_no_store_without_administrator(empty_cli: CommandLine) -> None:
-    empty_cli.run_ok("person", "list")
+    empty_cli.run_ok("person", "add", "husam")
     empty_cli.database.unlink()
     empty_cli.database.touch()
+    assert empty_cli("person", "list").error == f"there is no store yet: sqlite:///{empty_cli.database}"
+    empty_cli.run_ok("person", "add", "husam")
     assert "admin" in empty_cli.run_ok("person", "list").out

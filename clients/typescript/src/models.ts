@@ -180,6 +180,7 @@ export interface Agent {
   resident: boolean;
   paused: boolean;
   config: Config | null;
+  modelProblem: ModelProblem | null;
 }
 
 /** A resident begins or ends a cycle. */
@@ -1714,6 +1715,12 @@ export interface Model {
   baseUrl: string | null;
   keyEnv: string | null;
   fallback: string | null;
+}
+
+/** What the model of a resident lacks where the answer comes from: its library or its key. */
+export interface ModelProblem {
+  message: string;
+  fix: string;
 }
 
 /** A key with its secret. */

@@ -7,8 +7,7 @@ Both answer alike (`tests/client/test_clients_agree.py`), so a command does not 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,9 +20,10 @@ from gatepost.core.ports import Reader, SignalSink, Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.directory.entity import EntityKind
-from gatepost.errors import GatepostError, Refused, Unauthorized, Unavailable
+from gatepost.errors import Conflict, GatepostError, Refused, Unauthorized, Unavailable
 from gatepost.operations.operation import Page, Request, Stream
 from gatepost.settings import Configuration, gateway_files, mask_passwords
+from gatepost.settings.gateway_files import GatewayFile
 
 if TYPE_CHECKING:  # few commands need them
     from gatepost.directory.entity_api import EntityView
@@ -39,29 +39,59 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
 class CommandConnection:
-    """A client, and the settings under which the command runs."""
+    """
+    A client, and the settings under which the command runs.
 
-    configuration: Configuration
-    client: Any
-    #: None if a gateway runs; else a command that waits ends what is due, as a gateway would
-    store: Store | None = None
+    The store of a command without a gateway is opened by its first request. Only a request that can be the first in a
+    store makes a new one: a command that reads, or that is about something which must be there, runs in the wrong home
+    if there is none.
+    """
+
+    def __init__(self, configuration: Configuration, *, client: Any = None, stack: ExitStack | None = None) -> None:
+        """Take the client of a gateway or, without one, the stack that closes the store."""
+        self.configuration = configuration
+        self._client = client
+        self._stack = stack
+        self._store: Store | None = None
+
+    @property
+    def store(self) -> Store | None:
+        """None if a gateway runs; else a command that waits ends what is due, as a gateway would."""
+        return None if self._stack is None else self._open_store(self._stack, can_create=False)
 
     def send(self, request: Request[R]) -> R:
         """Return the answer to a request."""
-        answer: R = self.client.send(request)
+        answer: R = self._prepare_client(request).send(request)
         return answer
 
     def list_all(self, request: Request[Page[V]], limit: int) -> list[V]:
         """Return the first items of a list."""
-        return list(self.client.list_all(request, limit=limit))
+        return list(self._prepare_client(request).list_all(request, limit=limit))
 
     def stream(self, request: Stream[R], on_connect: Callable[[], None]) -> Iterator[R]:
         """Return the models of a stream, for ever; `on_connect` is called once, when nothing is missed any more."""
         callbacks = [on_connect]
-        models: Iterator[R] = self.client.stream(request, on_connect=lambda: callbacks.pop()() if callbacks else None)
+        client = self._prepare_client(request)
+        models: Iterator[R] = client.stream(request, on_connect=lambda: callbacks.pop()() if callbacks else None)
         return models
+
+    def _prepare_client(self, request: Request[Any]) -> Any:
+        if self._stack is not None and self._client is None:
+            from gatepost.client.local_client import LocalClient
+
+            self._client = LocalClient(self._open_store(self._stack, can_create=request.operation.can_be_first))
+        return self._client
+
+    def _open_store(self, stack: ExitStack, *, can_create: bool) -> Store:
+        if self._store is None:
+            from gatepost import app  # with a gateway, none of what works on a store is imported
+
+            sink = build_signal_sink(self.configuration)
+            self._store = stack.enter_context(
+                app.prepare_store(self.configuration, signal_sink=sink, report=output.talk, can_create=can_create)
+            )
+        return self._store
 
     def read_clock(self) -> Instant:
         """Return the time of the store; with a gateway, that of this machine."""
@@ -70,16 +100,12 @@ class CommandConnection:
 
 @contextmanager
 def connect(configuration: Configuration | None = None) -> Iterator[CommandConnection]:
-    """Connect to the gateway that runs in this home, or open the store that is set, and create it if there is none."""
+    """Connect to the gateway that runs in this home, or to the store that is set."""
     configuration = configuration or settings.load()
     url = find_gateway(configuration)
-    if url is None:  # with a gateway, none of what works on a store is imported
-        from gatepost import app
-        from gatepost.client.local_client import LocalClient
-
-        sink = build_signal_sink(configuration)
-        with app.prepare_store(configuration, signal_sink=sink, report=output.talk) as store:
-            yield CommandConnection(configuration, LocalClient(store), store)
+    if url is None:
+        with ExitStack() as stack:
+            yield CommandConnection(configuration, stack=stack)
         return
     from gatepost.client.sync_client import SyncClient  # a command without a gateway does without
 
@@ -92,7 +118,7 @@ def connect(configuration: Configuration | None = None) -> Iterator[CommandConne
     )
     try:
         with client:
-            yield CommandConnection(configuration, client)
+            yield CommandConnection(configuration, client=client)
     except Unauthorized:
         raise Unauthorized(
             f"the gateway at {url} does not know the key in {str(home / gateway_files.ADMIN_KEY)!r}",
@@ -101,9 +127,32 @@ def connect(configuration: Configuration | None = None) -> Iterator[CommandConne
 
 
 def find_gateway(configuration: Configuration) -> str | None:
-    """Return the URL of the gateway of this home, if one runs and is on the store that is set."""
+    """
+    Return the URL of the gateway of this home; None if none runs. Raise Conflict if it is on another store than the one
+    that is set: whatever a command did there, the gateway and its users would not see.
+    """
     gateway = gateway_files.find_gateway(configuration.home)
-    return gateway.url if gateway and gateway.store == mask_passwords(configuration.settings.store.url) else None
+    if (other_store := find_other_store(configuration, gateway)) is not None:
+        own_store = mask_passwords(configuration.settings.store.url)
+        raise Conflict(
+            f"the gateway of this home uses the store {other_store}, and this command would use {own_store}",
+            hint=f"`store` is set here by: {configuration.values['store.url'].origin}; set it as for the gateway,"
+            " or name another home in GATEPOST_HOME",
+        )
+    return gateway.url if gateway else None
+
+
+def find_other_store(configuration: Configuration, gateway: GatewayFile | None) -> str | None:
+    """Return the store of the gateway of this home, if it is not the one that is set. A halted one has a file only."""
+    gateway = gateway or gateway_files.read_gateway_file(configuration.home)
+    own_store = mask_passwords(configuration.settings.store.url)
+    if gateway is None or gateway.socket is None or gateway.store == own_store:
+        return None
+    if {gateway.store.partition(":")[0], own_store.partition(":")[0]} == {"sqlite"}:  # one may be a symbolic link
+        paths = [Path(store.removeprefix("sqlite:///")) for store in (gateway.store, own_store)]
+        with suppress(OSError):
+            return None if paths[0].samefile(paths[1]) else gateway.store
+    return gateway.store
 
 
 def check_gateway(configuration: Configuration, url: str) -> None:

@@ -106,7 +106,7 @@ class StdioConnector:
         url = await self._find_gateway()
         if url is not None:
             return await self._get_client(url, caller.name).send(request)
-        store = await self._open_store()
+        store = await self._open_store(can_create=request.operation.can_be_first)
         return await asyncio.to_thread(LocalClient(store, caller).send, request)
 
     async def _find_gateway(self) -> str | None:
@@ -125,16 +125,16 @@ class StdioConnector:
             self._clients[url, act_as] = client
         return self._clients[url, act_as]
 
-    async def _open_store(self) -> Store:
+    async def _open_store(self, *, can_create: bool = False) -> Store:
         async with self._lock:
             if self._store is None:
-                self._store = await asyncio.to_thread(self._prepare_store)
+                self._store = await asyncio.to_thread(self._prepare_store, can_create)
         return self._store
 
-    def _prepare_store(self) -> Store:
+    def _prepare_store(self, can_create: bool) -> Store:
         sink = build_signal_sink(self._configuration)
         return self._store_stack.enter_context(
-            app.prepare_store(self._configuration, signal_sink=sink, report=output.talk)
+            app.prepare_store(self._configuration, signal_sink=sink, report=output.talk, can_create=can_create)
         )
 
     @contextmanager

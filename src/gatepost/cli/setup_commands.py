@@ -9,7 +9,7 @@ from typing import Annotated
 from gatepost import paths, settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
-from gatepost.cli.gateway_or_store import get_folder
+from gatepost.cli.gateway_or_store import find_gateway, get_folder
 from gatepost.cli.parameters import JsonFlag, NoOpenFlag, number, option
 from gatepost.errors import Unavailable
 from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name
@@ -30,6 +30,7 @@ def init(json: JsonFlag = False) -> None:
     home = home if home.is_absolute() else get_folder() / home
     steps = [("home", str(home), paths.make_home(home)), *_write_files(home)]
     configuration = settings.load({**os.environ, "GATEPOST_HOME": str(home)})
+    find_gateway(configuration)  # a store beside that of the gateway is not made
     reports: list[str] = []
     with app.prepare_store(configuration, report=reports.append) as store:
         steps.append(("store", str(configuration.values["store.url"]), bool(reports)))
@@ -120,6 +121,7 @@ def up(
     from gatepost.gateway import serve
 
     configuration = settings.load()
+    find_gateway(configuration)  # two gateways of a home share its store
     gateway = configuration.settings.gateway
     telemetry.configure_logging("json" if json else gateway.log)
 

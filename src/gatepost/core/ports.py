@@ -167,8 +167,11 @@ class Store(Protocol):
     async def read(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Run a query on a connection of its own."""
 
-    def migrate(self) -> tuple[int, int]:
-        """Migrate the schema to the version of this code; return the old version and the new one."""
+    def migrate(self, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
+        """
+        Migrate the schema to the version of this code, or to an older `version` in a new database; return the old
+        version and the new one. Without `can_create`, leave a database alone that has no schema, and return zeros.
+        """
 
     def check(self) -> list[str]:
         """Check the integrity of the database; return the problems, a sentence each."""

@@ -14,11 +14,12 @@ from click.exceptions import Exit
 from gatepost import app, settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_verb
-from gatepost.cli.gateway_or_store import find_gateway
+from gatepost.cli.gateway_or_store import find_gateway, find_other_store
 from gatepost.cli.parameters import JsonFlag, argument, flag
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.export import export_actions as verbs, import_actions as store_import
 from gatepost.paths import AtomicFile
+from gatepost.settings import gateway_files
 
 
 def export(
@@ -44,10 +45,12 @@ def export(
     """
     if json and file == "-":
         raise Invalid("--json needs a FILE", hint="an export to stdout is JSON lines already")
+    configuration = settings.load()
+    find_gateway(configuration)  # an export of another store than that of the gateway is refused
     in_terminal = file == "-" and sys.stdout.isatty()
     progress, count = output.Progress(), 0
     with (
-        app.prepare_store(settings.load(), report=output.talk, register=False) as store,
+        app.prepare_store(configuration, register=False, can_create=False) as store,
         _open_target(file, force=force) as stream,
     ):
 
@@ -90,7 +93,10 @@ def import_(
     """
     configuration = settings.load()
     with _open_source(file) as (stream, size):
-        if find_gateway(configuration) is not None:
+        gateway = gateway_files.find_gateway(configuration.home)
+        if (other_store := find_other_store(configuration, gateway)) is not None:
+            output.talk(f"warning: the gateway of this home uses the store {other_store}, and sees nothing of this")
+        elif gateway is not None:
             raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
         with app.prepare_store(configuration, report=output.talk, register=False) as store:
             summary = store.run_sync(store_import.import_store, _read_lines(stream, size), repair=repair)

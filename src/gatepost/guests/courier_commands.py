@@ -126,7 +126,7 @@ class CourierSource:
 
     @cached_property
     def _store(self) -> Store:
-        return self._stack.enter_context(app.prepare_store(self._configuration, report=output.talk))
+        return self._stack.enter_context(app.prepare_store(self._configuration, report=output.talk, can_create=False))
 
     def open_subscription(self) -> Subscription:
         """Return where events come from now: the transport, if it carries them, the gateway, or the store."""

@@ -34,7 +34,7 @@ import msgspec
 from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.current_agent import choose_recipient
-from gatepost.cli.gateway_or_store import connect
+from gatepost.cli.gateway_or_store import connect, find_gateway
 from gatepost.cli.parameters import JsonFlag, flag, number, option
 from gatepost.core.address import check_entity_address
 from gatepost.core.ports import Store
@@ -159,6 +159,7 @@ def _drain_session(session: str, to: str | None, *, reconcile: bool, as_json: bo
     from gatepost.guests.hooks import drain
 
     configuration = settings.load()
+    find_gateway(configuration)  # the items of another store than that of the gateway are not drained
     with ExitStack() as stack:
         store = _try_open_store(configuration, stack)
         agent = to or _find_agent(session, configuration, store)
@@ -193,7 +194,7 @@ def _try_open_store(configuration: Configuration, stack: ExitStack) -> Store | N
     short_wait = replace(sqlite, busy=min(sqlite.busy, _BUSY_TIMEOUT))
     short_configuration = replace(configuration, settings=replace(configuration.settings, sqlite=short_wait))
     try:
-        return stack.enter_context(app.prepare_store(short_configuration, report=output.talk))
+        return stack.enter_context(app.prepare_store(short_configuration, can_create=False))
     except Unavailable as error:
         output.talk(f"only the spool is read: {error.message}")
         return None

@@ -275,6 +275,11 @@ class Operation:
         return f"{self.method} {self.path}"
 
     @property
+    def can_be_first(self) -> bool:
+        """Whether it can be done in a new store: it writes, and its path names nothing that must be there already."""
+        return self.kind is Kind.WRITE and "{" not in self.path
+
+    @property
     def takes_key(self) -> bool:
         """Whether a repeat with the same Idempotency-Key is recognised."""
         return self.repetition in (Repetition.KEYED, Repetition.DEDUP)

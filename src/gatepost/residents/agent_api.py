@@ -156,6 +156,13 @@ class ConfigView(RecordView[records.AgentConfig]):
     capabilities: Annotated[list[int], describe("codes of HCS-11")]
 
 
+class ModelProblemView(View):
+    """What the model of a resident lacks where the answer comes from: its library or its key."""
+
+    message: Annotated[str, Meta(examples=["OPENAI_API_KEY is not set, so the demo replaces openai:gpt-5"])]
+    fix: Annotated[str, Meta(examples=["set OPENAI_API_KEY where the gateway runs, and start it again"])]
+
+
 class AgentView(EntityView):
     """An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none."""
 
@@ -168,6 +175,8 @@ class AgentView(EntityView):
     resident: bool
     paused: bool
     config: ConfigView | None
+    #: shown with the configuration
+    model_problem: ModelProblemView | None
 
 
 class WokenView(View):

@@ -85,8 +85,7 @@ def add(
     choice = _parse_model(agent.config.model) if agent.config else None
     suffix = f", a resident with the model {choice.name}" if choice else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"registered {agent.name!r}{suffix}", json=json)
-    if choice:
-        _warn_of_missing_key(choice)
+    _warn_of_model_problem(agent)
 
 
 @agents.list(
@@ -171,8 +170,8 @@ def set_agent(
         agent = send_to_agent(connection, request)
     suffix = f"; its configuration has version {agent.version}" if agent.resident else ""
     output.done(msgspec.to_builtins(agent), agent.name, f"changed {agent.name!r}{suffix}", json=json)
-    if agent.config and request.model is not msgspec.UNSET:
-        _warn_of_missing_key(_parse_model(agent.config.model))
+    if request.model is not msgspec.UNSET:
+        _warn_of_model_problem(agent)
 
 
 def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
@@ -343,18 +342,19 @@ def _parse_model(model: api.ModelView) -> ModelChoice:
     return agent_config.parse({"model": msgspec.to_builtins(model)}).model
 
 
-def _warn_of_missing_key(model: ModelChoice) -> None:
-    """Warn now of what would show only in a cycle. A gateway may have an environment of its own."""
-    from gatepost import app
-
-    if (variable := app.find_missing_key(model)) is not None:
-        output.talk(f"{variable} is not set: set it where the gateway runs, or the demo model replaces {model.name}")
+def _warn_of_model_problem(agent: api.AgentView) -> None:
+    """Warn now of what would show only in a cycle."""
+    if agent.model_problem is not None:
+        output.talk(f"warning: {agent.model_problem.message}")
+        output.talk(f"hint: {agent.model_problem.fix}")
 
 
 def _list_resident_facts(agent: api.AgentView, config: api.ConfigView) -> list[tuple[str, object]]:
+    problem = agent.model_problem
     return [
         ("resident", _describe_activity(agent)),
         ("model", _parse_model(config.model).name),
+        ("problem", f"{problem.message}: {problem.fix}" if problem else None),
         ("fallback", config.model.fallback),
         ("about", config.description),
         ("tools", ", ".join(f"{tool.name} ({tool.execution_type})" for tool in config.tools)),

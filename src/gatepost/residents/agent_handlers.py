@@ -1,5 +1,6 @@
 """Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
 
+import os
 from typing import Any
 
 from msgspec import UNSET
@@ -19,6 +20,7 @@ from gatepost.residents import (
     agent_api as api,
     agent_config_json as agent_config,
     goal_and_memory_actions as memories,
+    model_requirements as requirements,
 )
 from gatepost.residents.agent_config import Resident
 from gatepost.residents.runs import actions as runs
@@ -130,7 +132,9 @@ def _read_agent(tx: Reader, name: str) -> api.AgentView:
 
 
 def _view_agent(agent: Entity, resident: Resident | None, *, include_config: bool = True) -> api.AgentView:
-    """Return the view of a guest, or of a resident with its configuration."""
+    """Return the view of a guest, or of a resident with its configuration and what its model lacks here."""
+    config = resident.config if resident and include_config else None
+    problem = requirements.find_problem(config.model, os.environ) if config else None
     return api.AgentView.of(
         agent,
         version=resident.version if resident else 0,
@@ -141,7 +145,8 @@ def _view_agent(agent: Entity, resident: Resident | None, *, include_config: boo
         rest_until=resident.rest_until if resident else None,
         resident=resident is not None,
         paused=resident is not None and resident.paused_at is not None,
-        config=resident.config if resident and include_config else None,
+        config=config,
+        model_problem=api.ModelProblemView(message=problem.message, fix=problem.fix) if problem else None,
     )
 
 

@@ -189,14 +189,24 @@ class Exposure(NamedTuple):
 
 def find_exposures(home: Path) -> list[Exposure]:
     """Return what other users can do with a home and the key in it, though it is for this user alone."""
-    key, exposures = home / ADMIN_KEY, []
+    exposures = (find_shared_folder(home), find_exposed_file(home / ADMIN_KEY))
+    return [exposure for exposure in exposures if exposure is not None]
+
+
+def find_shared_folder(folder: Path) -> Exposure | None:
+    """Return how to end that other users can write to a folder, if they can."""
     with suppress(OSError):
-        if paths.is_shared(home.stat()):
-            exposures.append(Exposure(home, "other users can write to it", f"chmod go-w {quote(str(home))}"))
+        if paths.is_shared(folder.stat()):
+            return Exposure(folder, "other users can write to it", f"chmod go-w {quote(str(folder))}")
+    return None
+
+
+def find_exposed_file(file: Path) -> Exposure | None:
+    """Return how to end that other users can read a private file, if they can."""
     with suppress(OSError):
-        if not paths.is_private(key.stat()):
-            exposures.append(Exposure(key, "other users can read it", f"chmod 600 {quote(str(key))}"))
-    return exposures
+        if not paths.is_private(file.stat()):
+            return Exposure(file, "other users can read it", f"chmod 600 {quote(str(file))}")
+    return None
 
 
 def ensure_admin_key(store: Store, home: Path) -> bool:

@@ -212,9 +212,9 @@ class PostgresStore(ThreadedStore):
     def connect(self, *, writes: bool) -> PostgresConnection:
         return PostgresConnection(self._url, writes=writes, use_database_time=not self._prefer_clock)
 
-    def migrate(self) -> tuple[int, int]:
+    def migrate(self, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
         with _use_database(self._url) as db:
-            return schema.migrate(_PostgresMigration(db))
+            return schema.migrate(_PostgresMigration(db), can_create=can_create, version=version)
 
     def check_durability(self) -> tuple[bool, str]:
         """Return True if the server flushes to disk. Our connections already make every commit wait for that."""

@@ -57,10 +57,12 @@ class MigrationTarget(ABC):
         """Undo everything since `lock`."""
 
 
-def migrate(database: MigrationTarget) -> tuple[int, int]:
-    """Bring the schema up to this code; return the version it had and the one it has."""
-    newest = statements.find_newest_version(database.dialect)
+def migrate(database: MigrationTarget, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
+    """Bring the schema up to this code, or to a version; return the version it had and the one it has."""
+    newest = version or statements.find_newest_version(database.dialect)
     old_version, oldest = database.version()
+    if not old_version and not can_create:
+        return 0, 0
     if old_version >= newest:
         return _check_usable(old_version, oldest, newest)
     try:

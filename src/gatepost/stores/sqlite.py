@@ -200,9 +200,11 @@ class SqliteStore(ThreadedStore):
     def connect(self, *, writes: bool) -> SqliteConnection:
         return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
 
-    def migrate(self) -> tuple[int, int]:
+    def migrate(self, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
+        if not can_create and not os.path.exists(self._path):  # noqa: PTH110 (Path.exists may raise)
+            return 0, 0
         with _use_file(self._path, self._busy_timeout) as db:
-            return schema.migrate(_SqliteMigration(db))
+            return schema.migrate(_SqliteMigration(db), can_create=can_create, version=version)
 
     def check_durability(self) -> tuple[bool, str]:
         """Return True always: every connection of ours sets it, so no other setting can change it."""

@@ -45,9 +45,11 @@ def migrate_really() -> Iterator[None]:
         yield
 
 
-def _migrate(self: SqliteStore) -> tuple[int, int]:
+def _migrate(self: SqliteStore, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
     newest = statements.find_newest_version("sqlite")
-    return (0, newest) if _fill_file(self._path, newest) else _migrate_really(self)
+    if can_create and version is None and _fill_file(self._path, newest):
+        return 0, newest
+    return _migrate_really(self, can_create=can_create, version=version)
 
 
 @cache

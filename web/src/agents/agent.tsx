@@ -159,7 +159,14 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         )}
       </header>
       <AgentTabs name={name} tabs={tabs} tab={tab} />
-      <div class="view-body">{tab === "about" ? <About agent={agent} /> : <AgentPart name={name} tab={tab} />}</div>
+      <div class="view-body">
+        {agent.modelProblem && (
+          <p class="notice danger text" role="alert">
+            {agent.modelProblem.message}: <code>{agent.modelProblem.fix}</code>
+          </p>
+        )}
+        {tab === "about" ? <About agent={agent} /> : <AgentPart name={name} tab={tab} />}
+      </div>
     </>
   );
 }

@@ -6,7 +6,7 @@ Opens the model that a configuration names.
     anthropic:NAME    Anthropic
     ollama:NAME       Ollama on this machine, or at `base_url`
 
-If the key of a model is missing, the demo replaces it, and its name says so. A server at a `base_url` may need no key.
+If the key of a model is missing (`residents/model_requirements.py`), the demo replaces it, and its name says so.
 Libraries are imported when they are needed, because that takes most of a second.
 """
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from gatepost.errors import Invalid, Unavailable
+from gatepost.residents import model_requirements as requirements
 from gatepost.residents.agent_config import DEMO, ModelChoice
 from gatepost.residents.model_port import Model
 from gatepost.residents.models.demo import DemoModel
@@ -30,8 +31,6 @@ log = structlog.get_logger("gatepost.models")
 _CONNECT_TIMEOUT: Final = 10.0
 READ_TIMEOUT: Final = 60.0
 
-_PROVIDERS: Final = ("openai", "anthropic", "ollama")
-_OLLAMA_URL: Final = "http://127.0.0.1:11434/v1"
 #: for servers that need no key, because the library requires one
 _PLACEHOLDER_KEY: Final = "none"
 
@@ -60,42 +59,20 @@ def open_model(choice: ModelChoice, environ: Mapping[str, str], *, read_timeout:
     if choice.name == DEMO:
         return DemoModel()
     provider, _, name = choice.name.partition(":")
-    if provider not in _PROVIDERS or not name:
+    if provider not in requirements.PROVIDERS or not name:
         raise Invalid(f"{choice.name!r} is not a model", hint="use openai:NAME, anthropic:NAME, ollama:NAME or demo")
-    url = _get_base_url(choice, environ)
+    url = requirements.get_base_url(choice, environ)
     if url is not None and not url.startswith(("http://", "https://")):
         raise Invalid(f"the address for {choice.name!r} is not a URL", hint="it begins with http:// or https://")
-    if (variable := find_missing_key(choice, environ)) is not None:
+    if (variable := requirements.find_missing_key(choice, environ)) is not None:
         return DemoModel(f"{DEMO} (no {variable})")
-    key = environ.get(_get_key_variable(choice), "").strip() or _PLACEHOLDER_KEY
+    key = environ.get(requirements.get_key_variable(choice), "").strip() or _PLACEHOLDER_KEY
     open_client = {"openai": _open_openai, "ollama": _open_ollama, "anthropic": _open_anthropic}[provider]
     try:
         return open_client(choice.name, name, url, key, read_timeout)
     except ImportError:
-        extra = "anthropic" if provider == "anthropic" else "openai"
-        raise Unavailable(f"{choice.name!r} needs its library", hint=f"pip install 'gatepost[{extra}]'") from None
-
-
-def find_missing_key(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
-    """Return the variable that should hold the key of the model but is empty; None if it is set or not needed."""
-    variable = _get_key_variable(choice)
-    has_provider = _get_provider_name(choice) in _PROVIDERS
-    is_key_needed = has_provider and (choice.key_env or _get_base_url(choice, environ) is None)
-    return variable if is_key_needed and not environ.get(variable, "").strip() else None
-
-
-def _get_base_url(choice: ModelChoice, environ: Mapping[str, str]) -> str | None:
-    provider = _get_provider_name(choice)
-    default_url = _OLLAMA_URL if provider == "ollama" else None
-    return choice.base_url or environ.get(f"{provider.upper()}_BASE_URL") or default_url
-
-
-def _get_key_variable(choice: ModelChoice) -> str:
-    return choice.key_env or f"{_get_provider_name(choice).upper()}_API_KEY"
-
-
-def _get_provider_name(choice: ModelChoice) -> str:
-    return choice.name.partition(":")[0]
+        hint = requirements.get_install_command(choice)
+        raise Unavailable(f"{choice.name!r} needs its library", hint=hint) from None
 
 
 def _open_openai(label: str, name: str, url: str | None, key: str, read_timeout: float) -> Model:
