@@ -196,3 +196,21 @@ def test_replay(cli: CommandLine) -> None:
     assert cli("agent", "replay", "evt_1").code == 2
     assert cli("agent", "replay", "run_" + "0" * 32).code == 1
     assert "is not a model" in cli("agent", "replay", waiting_run.run_id, "--model", "nonsense").error
+
+
+def test_a_template_makes_a_team_that_gets_what_people_write(empty_cli: CommandLine) -> None:
+    made = empty_cli.run_ok("init", "--template", "viable-system", "--json").json
+    names = [*(f"root-system{number}" for number in range(1, 6)), "user-agent"]
+    assert [(step["where"], step["made"]) for step in made if step["what"] == "agent"] == [
+        (name, True) for name in names
+    ]
+    again = empty_cli.run_ok("init", "--template", "viable-system", "--json").json
+    assert not any(step["made"] for step in again)
+    assert "nobody gets it" not in empty_cli.run_ok("chat", "hello").err
+    assert empty_cli.run_ok("trigger", "add", "shop", "--json").json["owner"] == "team:root/system3"
+    assert empty_cli("init", "--template", "odd").error == "--template: 'odd' is not one of viable-system"
+
+
+def test_a_prompt_that_nobody_gets_names_the_template(empty_cli: CommandLine) -> None:
+    empty_cli.run_ok("init")
+    assert "gatepost init --template viable-system" in empty_cli.run_ok("chat", "hello").err

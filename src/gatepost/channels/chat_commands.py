@@ -93,8 +93,8 @@ def _describe(view: ChatView) -> str:
         return view.notice
     if view.unrouted is not UNSET:
         return (
-            f"nobody gets it, and it is kept as {view.unrouted}: name who gets it with --to, or add a rule with"
-            " `gatepost trigger route add`"
+            f"nobody gets it, and it is kept as {view.unrouted}: name who gets it with --to, add a rule with"
+            " `gatepost trigger route add`, or make a team with `gatepost init --template viable-system`"
         )
     return f"in the session {view.session_id}"
 

@@ -233,7 +233,8 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     if outcome.reason is not None:
         raise Refused(
             f"the message {id!r} still has nowhere to go ({outcome.reason.value})",
-            hint="add a rule with `gatepost trigger route add`, or a target to the trigger",
+            hint="add a rule with `gatepost trigger route add`, or a target to the trigger; or make a team with"
+            " `gatepost init --template viable-system`",
         )
     unrouted_messages.set_handled(tx, message, UnroutedOutcome.REPLAYED, by)
     sender = _find_sender(tx, message, trigger)

@@ -15,14 +15,23 @@ from gatepost.errors import Unavailable
 from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name
 
 
-def init(json: JsonFlag = False) -> None:
+def init(
+    template: Annotated[
+        str | None, option("--template", "NAME", "a team of agents to make, too", choices=["viable-system"])
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
     """
     Create a home here: the folder .gatepost with a settings file, a store, the person admin and their key.
 
     With GATEPOST_HOME set, that folder is the home. It can be run again: what exists is not changed.
 
-    Example:
+    The template viable-system makes System1 to System5 of the team root, on the model demo, and the user-agent, so that
+    what people write on channels reaches somebody. Give them other models with `gatepost agent set`.
+
+    Examples:
       gatepost init
+      gatepost init --template viable-system
     """
     from gatepost import app
 
@@ -36,6 +45,10 @@ def init(json: JsonFlag = False) -> None:
         steps.append(("store", str(configuration.values["store.url"]), bool(reports)))
         new = gateway_files.ensure_admin_key(store, home)
         steps.append(("key", str(home / gateway_files.ADMIN_KEY), new))
+        if template is not None:
+            from gatepost.residents.team_template_actions import make_team
+
+            steps += [("agent", name, is_new) for name, is_new in store.run_sync(make_team, template)]
     if json:
         output.document([{"what": what, "where": where, "made": new} for what, where, new in steps])
         return

@@ -68,6 +68,8 @@ def keep(
     name = trigger.name if trigger is not None else envelope.channel
     problem = f"lacks {missing!r}, which its trigger requires" if missing else f"reached nobody ({reason.value})"
     text = f"a message of {name!r} {problem}: `gatepost trigger dead` lists what is kept"
+    if reason is UnroutedReason.NO_ROUTE and (trigger is None or trigger.is_channel):
+        text += ", and `gatepost init --template viable-system` makes agents who get what people write"
     topic = f"unrouted:{name}:{tx.now // HOUR}"
     owners = triggers.find_owners(tx, trigger)
     push.push_alerts(tx, [push.build_alert(owner.name, text, topic, source=name) for owner in owners])
