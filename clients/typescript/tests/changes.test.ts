@@ -15,7 +15,7 @@ const buildDecision = (id: string, status = "pending") => ({ id, status, asked: 
 
 /** Open an inbox, and record every state of its items. */
 async function openInbox(gateway: ScriptedGateway, options: InboxOptions = {}) {
-  const store = new InboxStore(gateway.client, "ann", options);
+  const store = new InboxStore(gateway.client, "ann", { state: "all", ...options });
   const states: string[] = [];
   const stop = store.subscribe(() => states.push(listStates(store)));
   await waitFor(store, (state) => !state.isLoading);
@@ -155,7 +155,7 @@ test("a change during a load that nobody waits for any more is not forgotten, an
 test("an event that is older than a load changes nothing", async () => {
   const load = Answer.create();
   const gateway = new ScriptedGateway(load);
-  const store = new InboxStore(gateway.client, "ann", { newestFirst: true });
+  const store = new InboxStore(gateway.client, "ann", { state: "all", newestFirst: true });
   const stop = keepAlive(store);
   await waitFor(store, (state) => state.isLive);
   gateway.send("inbox.item", buildItem("evt_1"), "0-1");

@@ -132,7 +132,7 @@ test("useSpace loses and doubles nothing when the connection is lost", async () 
 test("useInbox shows items as they come, and what is done with them", async () => {
   await admin.pushEvent({ to: "husam", content: "one", subject: "for the inbox" });
   const feed = openFeed(husam);
-  const hook = new RenderedHook(() => useInbox(husam, "husam", { text: "for the inbox", feed }));
+  const hook = new RenderedHook(() => useInbox(husam, "husam", { text: "for the inbox", state: "all", feed }));
   const first = (await waitFor(hook, (state) => state.items.length === 1)).items[0]!;
   await admin.pushEvent({ to: "husam", content: "two", subject: "for the inbox" });
   await admin.pushEvent({ to: "husam", content: "something else" });
@@ -140,12 +140,16 @@ test("useInbox shows items as they come, and what is done with them", async () =
   const completing = hook.state.complete(first.eventId);
   await waitFor(hook, (state) => state.items[0]?.state === "delivered");
   await completing;
+  const pending = new RenderedHook(() => useInbox(husam, "husam", { text: "for the inbox", feed }));
+  const { items } = await waitFor(pending, (state) => !state.isLoading);
+  assert.deepEqual(items.map(({ content }) => content), ["two"]);
+  pending.unmount();
   const second = hook.state.items[1]!;
   await hook.state.discard(second.eventId);
   await hook.state.replay(second.eventId);
   await waitFor(hook, (state) => state.items[1]?.state === "pending");
   await assert.rejects(hook.state.complete("evt_unknown"));
-  const limited = new RenderedHook(() => useInbox(husam, "husam", { text: "for the inbox", limit: 1, feed }));
+  const limited = new RenderedHook(() => useInbox(husam, "husam", { text: "for the inbox", state: "all", limit: 1, feed }));
   await waitFor(limited, (state) => state.items.length === 1 && state.hasMore);
   await limited.state.loadMore();
   await limited.state.loadMore(); // a full page does not know that it is the last

@@ -3,7 +3,7 @@
 import "./inbox.css";
 import "../decisions/decisions.css";
 
-import { Feed, InboxStore, type EventType, type InboxOptions, type Item, type ItemState } from "@gatepost/client";
+import { Feed, InboxStore, type EventType, type InboxOptions, type Item, type ItemState, type ListInbox } from "@gatepost/client";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
@@ -25,7 +25,7 @@ import { BackButton, focusReply, ItemDetail } from "./detail.js";
 import { PushDialog } from "./push-dialog.js";
 import { ItemRow, ROW_HEIGHT } from "./row.js";
 
-type InboxFilter = Pick<InboxOptions, "state" | "type" | "sender" | "text">;
+type InboxFilter = Pick<ListInbox, "state" | "type" | "sender" | "text">;
 
 /** Items of the first page, and of the others. */
 const FIRST_PAGE = 200;
@@ -42,7 +42,7 @@ function InboxOf({ name }: { name: string }) {
   const filter = readFilter();
   const key = JSON.stringify(filter);
   const source = useMemo(() => (name === me.value ? feed : new Feed(closeWhileHidden((options) => client.watchInbox({ name }, options)))), [name]);
-  const store = useMemo(() => new InboxStore(client, name, { ...filter, ...chooseOrder(filter), feed: source, limit: FIRST_PAGE }), [source, key]);
+  const store = useMemo(() => new InboxStore(client, name, { ...filter, state: filter.state ?? "all", ...chooseOrder(filter), feed: source, limit: FIRST_PAGE }), [source, key]);
   const { items, isLoading, error } = useStore(store);
   const [revision, countAgain] = useReducer((old: number, _: void) => old + 1, 0);
   useEffect(() => onArrival(source, name, countAgain), [source]);

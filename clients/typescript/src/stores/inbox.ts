@@ -1,5 +1,5 @@
 /**
- * The inbox of an entity: those items that a filter lets through, in order of arrival, in the reverse order
+ * The inbox of an entity: the pending items, or those that a filter lets through, in order of arrival, in the reverse order
  * (`newestFirst`), or in the order in which they are to be read (`mostUrgentFirst`). New items come through the feed.
  *
  * `complete`, `discard` and `replay` change an item here at once; an item whose state the filter does not let through
@@ -19,7 +19,9 @@ import { ListStore, type ListState, type PageRequest } from "./list.js";
 /** Items in order of arrival, or as the options say. */
 export type InboxState = ListState<Item>;
 
-export interface InboxOptions extends Omit<ListInbox, "name" | "after"> {
+export interface InboxOptions extends Omit<ListInbox, "name" | "after" | "state"> {
+  /** Only items in this state; by default those that are pending. */
+  state?: ItemState | "all";
   /** The pending items in the order in which they are to be read, the most urgent first; no other filter applies. */
   mostUrgentFirst?: boolean;
   /** The feed of the page, which must have this inbox; without it, the store opens the stream of the inbox. */
@@ -38,12 +40,12 @@ export class InboxStore extends ListStore<Item> {
   readonly #changes = new Set<Change>();
 
   constructor(client: GatepostClient, name: string, options: InboxOptions = {}) {
-    const { feed, limit, mostUrgentFirst = false, ...filter } = options;
+    const { feed, limit, mostUrgentFirst = false, state = "pending", ...filter } = options;
     super(feed ?? new Feed((streamOptions) => client.watchInbox({ name }, streamOptions)), limit);
     this.#client = client;
     this.#name = name;
     this.#isByUrgency = mostUrgentFirst;
-    this.#filter = mostUrgentFirst ? { state: "pending" } : filter;
+    this.#filter = mostUrgentFirst ? { state: "pending" } : state === "all" ? filter : { ...filter, state };
   }
 
   /** Mark an item of a person as done. */
@@ -125,11 +127,12 @@ export class InboxStore extends ListStore<Item> {
 }
 
 function matches(item: Item, filter: Omit<ListInbox, "name">): boolean {
-  const { state, type, priority, sender, ref, channel, text, until } = filter;
+  const { state, type, messageType, priority, sender, ref, channel, text, until } = filter;
   const words = `${item.subject ?? ""}\n${item.content}`.toLowerCase();
   return (
     (state === undefined || item.state === state) &&
     (type === undefined || item.type === type) &&
+    (messageType === undefined || (item.type === "mail" && readMessageType(item) === messageType)) &&
     (priority === undefined || item.priority === priority) &&
     (sender === undefined || item.sender === sender) &&
     (ref === undefined || (item.ref !== null && `${item.ref.type}:${item.ref.id}` === ref)) &&
@@ -137,4 +140,9 @@ function matches(item: Item, filter: Omit<ListInbox, "name">): boolean {
     (text === undefined || words.includes(text.toLowerCase())) &&
     until === undefined
   );
+}
+
+/** Return the type of mail; mail whose sender gave it none is a message. */
+function readMessageType({ data }: Item): unknown {
+  return (data as { messageType?: unknown } | null)?.messageType ?? "message";
 }
