@@ -2,7 +2,7 @@
 
 import re
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -10,6 +10,7 @@ from gatepost import app, settings
 from gatepost.gates import decision_commands as decision_command
 from gatepost.guests import session_actions as sessions
 from gatepost.guests.hooks.session_state import Session
+from tests.guests.hooks.hook_calls import run_hook
 from tests.support.command_line import WITHOUT_GATEWAY, CommandLine, CommandResult
 from tests.support.waits import LAST_RESORT
 
@@ -153,6 +154,61 @@ def test_ask_and_wait(cli: CommandLine) -> None:
     cli.run_ok("decision", "answer", decisions[0]["id"], "ship", "--text", "at\nonce", "--as", "husam")
     thread.join(LAST_RESORT)
     assert results == [CommandResult(0, "ship\nat\nonce\n", f"{decisions[0]['id']}: husam is asked, waiting\n")]
+
+
+def ask_and_answer(cli: CommandLine, *words: str, **environ: Any) -> CommandResult:
+    """Let a process ask and wait, and answer the question meanwhile."""
+    results: list[CommandResult] = []
+    thread = threading.Thread(
+        target=lambda: results.append(cli.run_process("decision", "ask", *words, "--wait", **environ))
+    )
+    thread.start()
+    while not (decisions := cli.run_ok("decision", "list", "--json").json):
+        assert thread.is_alive(), results
+    cli.run_ok("decision", "answer", decisions[0]["id"], "ship", "--as", decisions[0]["asked"][0])
+    thread.join(LAST_RESORT)
+    [result] = results
+    assert (result.code, result.out) == (0, "ship\n")
+    return result
+
+
+def read_state(cli: CommandLine, name: str) -> str:
+    """Return the state of the answer in an inbox."""
+    [item] = [
+        item for item in cli.run_ok("inbox", "list", "--to", name, "--all", "--json").json if item["type"] == "decision"
+    ]
+    state: str = item["state"]
+    return state
+
+
+@pytest.mark.parametrize(("asker", "respondent"), [("analyst", "husam"), ("husam", "analyst")])
+def test_an_answer_that_was_printed_is_delivered(cli: CommandLine, asker: str, respondent: str) -> None:
+    """To an agent, and to a person."""
+    ask_and_answer(cli, "Ship it?", "--option", "ship", "--as", asker, "--of", respondent)
+    assert read_state(cli, asker) == "delivered"
+
+
+def test_an_answer_that_somebody_else_waited_for_is_pending(cli: CommandLine) -> None:
+    decision = ask_decision(cli)
+    cli.run_ok("decision", "answer", decision, "ship", "--as", "husam")
+    cli.run_ok("decision", "wait", decision)
+    assert read_state(cli, "analyst") == "pending"
+
+
+@pytest.mark.parametrize(
+    ("event", "is_shown_again", "state"), [("Stop", False, "delivered"), ("UserPromptSubmit", True, "claimed")]
+)
+def test_an_answer_that_was_printed_to_a_guest_waits_for_a_proof(
+    cli: CommandLine, event: str, is_shown_again: bool, state: str
+) -> None:
+    """It comes with the output of the tool, and again only if no reply of the model shows that it was read."""
+    for first_event in ("SessionStart", "UserPromptSubmit"):
+        run_hook(cli, first_event)
+    ask_and_answer(cli, *SHIP_ARGS, CLAUDE_CODE_SESSION_ID="s-1")
+    assert read_state(cli, "analyst") == "claimed"
+    assert "answered by" not in run_hook(cli, "PostToolUse").out
+    assert ("answered by" in run_hook(cli, event).out) == is_shown_again
+    assert read_state(cli, "analyst") == state
 
 
 def test_who_stops_waiting_is_told_how_to_wait_again(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

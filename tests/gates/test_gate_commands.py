@@ -136,6 +136,15 @@ def test_wait_for_what_has_ended(cli: CommandLine) -> None:
     assert (result.code, result.json["status"]) == (1, "withdrawn")
 
 
+def test_an_end_that_was_printed_to_its_waiter_is_delivered(cli: CommandLine) -> None:
+    gate = add_gate(cli, *SIGN_OFF_ARGS)
+    cli.run_ok("gate", "resolve", gate)
+    for agent, state in (("quinn", "pending"), ("analyst", "delivered")):
+        cli.run_ok("gate", "wait", gate, GATEPOST_AGENT=agent)
+        items = cli.run_ok("inbox", "list", "--to", "analyst", "--all", "--json").json
+        assert [item["state"] for item in items if item["type"] == "gate"] == [state]
+
+
 @EITHER_WAY_BY_DAY
 def test_wait_for_what_ends_meanwhile(cli: CommandLine) -> None:
     """A process waits while the gate was resolved here."""

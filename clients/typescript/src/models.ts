@@ -538,6 +538,8 @@ export interface ClaimBatch {
   hold?: string | null;
   /** seconds to wait while the inbox is empty; default: 0 */
   wait?: number;
+  /** only these events; default: the most urgent */
+  events?: string[];
 }
 
 /** What `closeConnection` asks. */

@@ -23,7 +23,7 @@ from gatepost.gates import decision_api as api, proposed_action
 from gatepost.gates.decision import DecisionStatus
 from gatepost.gates.proposed_action import AnswerKind
 from gatepost.inbox import event_rendering as render
-from gatepost.inbox.event import Priority, Ref
+from gatepost.inbox.event import EventType, Priority, Ref
 from gatepost.residents.agent_api import ShowSession
 from gatepost.settings import Configuration
 
@@ -185,7 +185,7 @@ def _print_question(
     if wait:
         output.talk(f"{decision.id}: {message}, waiting")
         try:
-            wait_for_answer(connection, decision.id, timeout, json=json)
+            wait_for_answer(connection, decision.id, timeout, reader=decision.asker, json=json)
         except KeyboardInterrupt:
             output.talk(f"the question is still open: `gatepost decision wait {decision.id}` waits for the answer")
             raise
@@ -351,7 +351,8 @@ def wait(decision: Annotated[str, DECISION], timeout: Timeout = None, json: Json
       gatepost decision wait dec_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --for 30m
     """
     with connect() as connection:
-        wait_for_answer(connection, decision, timeout, json=json)
+        reader = find_current_agent(connection.configuration)
+        wait_for_answer(connection, decision, timeout, reader=reader, json=json)
 
 
 @decisions.command("check")
@@ -388,10 +389,28 @@ def check(
         raise Exit(1)
 
 
-def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | None, *, json: bool) -> None:
-    """Wait until a round has ended, print the answer, and exit with 1 if there is none."""
+def wait_for_answer(
+    connection: CommandConnection, id: str, timeout: Duration | None, *, reader: str | None, json: bool
+) -> None:
+    """
+    Wait until a round has ended, print the answer, and exit with 1 if there is none. If the `reader` has asked, the
+    answer is delivered in its inbox too.
+    """
     decision = poll(connection, api.ShowDecision(id=id), _is_over, timeout)
     last_answer = _find_last_answer(decision)
+    if last_answer is None or decision.asker != reader:
+        _print_answer(decision, last_answer, json=json)
+    else:
+        from gatepost.guests.printed_event_commands import deliver_printed  # other verbs do without
+
+        key = f"decision:{decision.id}:{last_answer.iteration}"
+        with deliver_printed(connection, reader, EventType.DECISION, key, session=decision.session):
+            _print_answer(decision, last_answer, json=json)
+    if decision.status is not DecisionStatus.ANSWERED:
+        raise Exit(1)
+
+
+def _print_answer(decision: api.DecisionView, last_answer: api.DecisionAnswerView | None, *, json: bool) -> None:
     if json:
         output.document(msgspec.to_builtins(decision))
     elif decision.status is DecisionStatus.ANSWERED and last_answer is not None:
@@ -404,7 +423,6 @@ def wait_for_answer(connection: CommandConnection, id: str, timeout: Duration | 
     if decision.status is not DecisionStatus.ANSWERED:
         reason = describe_outcome(decision) if last_answer else f"it is {_describe_state(decision)}"
         output.talk(f"not answered: {reason}")
-        raise Exit(1)
 
 
 def _is_over(decision: api.DecisionView) -> bool:

@@ -1,5 +1,6 @@
 """`gatepost gate`: durable gates; session gates are in `guests/session_gate_commands.py`."""
 
+from contextlib import ExitStack
 from functools import partial
 from typing import Annotated, Final
 
@@ -8,6 +9,7 @@ from click.exceptions import Exit
 
 from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
+from gatepost.cli.current_agent import find_current_agent
 from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, check_choice, current_agent, flag, option
 from gatepost.core import ids
@@ -20,6 +22,7 @@ from gatepost.gates.gate import AtDeadline, GateKind
 from gatepost.guests import session_gate_commands as session_gates
 from gatepost.guests.hooks.session_gates import SessionGate, list_gates
 from gatepost.inbox import event_rendering as render
+from gatepost.inbox.event import EventType
 from gatepost.settings import Configuration
 
 gates = Noun("gate", "Add, check and resolve gates. A gate keeps an agent from stopping until it has ended.")
@@ -223,7 +226,13 @@ def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: JsonFlag = F
     """
     with connect() as connection:
         view = poll(connection, api.ShowGate(id=gate), _is_over, timeout)
-    output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)
+        with ExitStack() as stack:
+            reader = find_current_agent(connection.configuration)
+            if view.resolution is not None and reader is not None:
+                from gatepost.guests.printed_event_commands import deliver_printed  # other verbs do without
+
+                stack.enter_context(deliver_printed(connection, reader, EventType.GATE, f"gate:{view.id}"))
+            output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)
     if view.status is not api.GateStatus.RESOLVED:
         raise Exit(1)
 

@@ -43,7 +43,7 @@ from gatepost.inbox import (
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claim import Batch, Claim, EndedClaim
-from gatepost.inbox.event import EventType, Item, ItemsRead, Priority
+from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority
 from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
 
 #: lapsed claims that one claim releases
@@ -122,10 +122,15 @@ def claim(
     limit: int = batch_rules.GUEST_LIMIT,
     budget: int = batch_rules.GUEST_BUDGET,
     hold: Duration | None = None,
+    events: Collection[str] = (),
 ) -> Batch:
-    """Claim the next batch of an inbox; a batch without a claim is empty."""
+    """Claim the next batch of an inbox, or those of these events that are pending; without a claim it is empty."""
     terms = ClaimTerms(owner=owner, kind=kind, limit=limit, budget=budget, hold=hold)
     recipient, fence = lock_inbox(tx, name, terms)
+    if events:
+        states = items.read_states(tx, recipient.number, (), [ids.check("evt", event) for event in events])
+        arrivals = sorted({item.arrival for item in states.values() if item.state is ItemState.PENDING})
+        return claim_items(tx, recipient, fence, [SelectedItem(arrival) for arrival in arrivals], terms)
     waiting_items = find_candidates(tx, recipient.number, terms)
     selection = batch_rules.select_batch(waiting_items, limit=limit, budget=budget)
     # If there are fewer than `find_candidates` asks for, these are all that wait.

@@ -212,6 +212,9 @@ class ClaimBatch(Request[BatchView]):
     budget: Budget = 9_000
     hold: Annotated[str | None, describe("duration of the claim, unless it is acked or released before")] = None
     wait: Wait = 0
+    events: Annotated[
+        tuple[str, ...], Meta(max_length=1000, description="only these events; default: the most urgent")
+    ] = ()
 
 
 @write(

@@ -87,7 +87,15 @@ def end_drain(request: api.DrainInbox, batch: api.BatchView, is_sent: bool) -> a
 def claim_batch(tx: Transaction, request: api.ClaimBatch, caller: Caller) -> api.BatchView:
     hold = parse_field("hold", request.hold or None, parse_duration)
     return api.BatchView.of(
-        claims.claim(tx, request.name, owner=request.owner, limit=request.limit, budget=request.budget, hold=hold)
+        claims.claim(
+            tx,
+            request.name,
+            owner=request.owner,
+            limit=request.limit,
+            budget=request.budget,
+            hold=hold,
+            events=request.events,
+        )
     )
 
 

@@ -140,11 +140,6 @@ class _Drainer:
     #: what went wrong so far, as sentences
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def _owner(self) -> str:
-        is_usable = self._session.isprintable() and len(self._session) <= _MAX_OWNER_CHARS
-        return self._session if is_usable else encode_filename(self._session)
-
     def read_batch(self, include_pending: bool, limit: int, budget: int) -> DrainedBatch:
         with ExitStack() as stack:
             draining = self._open_spool(stack)
@@ -185,7 +180,7 @@ class _Drainer:
                     spool_merge.claim_with_spool,
                     self._agent,
                     lines,
-                    owner=self._owner,
+                    owner=get_claim_owner(self._session),
                     shown_keys=shown_keys,
                     unconfirmed_keys=unproved_keys,
                     include_pending=include_pending,
@@ -277,6 +272,11 @@ class _DrainEnding:
     def _update_claim(self, verb: Callable[..., object], **options: object) -> None:
         if self._store is not None and (claim := self._merged_batch.claim) is not None:
             self._store.run_sync(verb, claim.id, owner=claim.owner, fence=claim.fence, **options)
+
+
+def get_claim_owner(session: str) -> str:
+    """Return the owner of the claims of a session."""
+    return session if session.isprintable() and len(session) <= _MAX_OWNER_CHARS else encode_filename(session)
 
 
 def _render_line(batch_line: BatchLine, draining: SpoolDrain | None) -> str:
