@@ -1,13 +1,18 @@
-"""The connections that a store keeps for the threads that use it."""
+"""The threads that use a store: the connections that it keeps for them, and the commits that they share."""
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
 from gatepost.app import open_store
+from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.errors import Invalid
 from gatepost.stores.sqlite import SqliteConnection, SqliteStore
 from gatepost.testing import Kit
 from tests.support.servers.private_servers import wait_until
@@ -55,3 +60,48 @@ def test_the_server_is_not_left_with_them(migrated_postgres_url: str) -> None:
         wait_until(lambda: len(db.execute(sessions).fetchall()) == 1, "one session is left")
         store.close()
         wait_until(lambda: not db.execute(sessions).fetchall(), "no session is left")
+
+
+def test_threads_that_wait_at_the_same_time_share_a_commit() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def register(tx: Transaction, number: int) -> str:
+        if number == 0:
+            begun.set()
+            may_end.wait()
+        if number == 7:
+            raise Invalid("not this one")
+        return directory.register(tx, EntitySpec(name=f"agent-{number}", kind=EntityKind.AGENT)).name
+
+    with Kit() as kit, ThreadPoolExecutor(10) as pool:
+        store, commit_count = kit.store, kit.store.commit_count
+        assert isinstance(store, SqliteStore)
+        assert store._turns is not None
+        waiting_calls = store._turns._waiting_calls
+        futures = [pool.submit(store.run_sync, register, 0)]
+        begun.wait()
+        futures += [pool.submit(store.run_sync, register, number) for number in range(1, 10)]
+        wait_until(lambda: waiting_calls.qsize() == 9, "nine threads wait")
+        may_end.set()
+        outcomes = [future.exception() or future.result() for future in futures]
+        assert store.commit_count - commit_count == 2
+    assert [str(outcome) for outcome in outcomes] == [
+        "not this one" if number == 7 else f"agent-{number}" for number in range(10)
+    ]
+
+
+def test_an_interrupted_thread_leaves_no_other_waiting() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def interrupt(tx: Transaction) -> None:
+        begun.set()
+        may_end.wait()
+        raise KeyboardInterrupt
+
+    with Kit() as kit, ThreadPoolExecutor(2) as pool:
+        interrupted = pool.submit(kit.store.run_sync, interrupt)
+        begun.wait()
+        second = pool.submit(kit.store.run_sync, directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        may_end.set()
+        assert isinstance(interrupted.exception(), KeyboardInterrupt)
+        assert second.result().name == "ann"

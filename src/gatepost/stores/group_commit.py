@@ -97,6 +97,8 @@ class PendingCall:
     future: "asyncio.Future[Any] | None" = None
     #: when it was made, by the monotonic clock
     waiting_since: float = field(default_factory=time.monotonic)
+    #: what came of it, for callers on threads that write in turns
+    outcome: "CallOutcome | None" = None
 
 
 T = TypeVar("T")

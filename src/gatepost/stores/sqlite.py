@@ -189,6 +189,7 @@ class FileIdentity:
 
 class SqliteStore(ThreadedStore):
     dialect = "sqlite"
+    has_one_writer = True
 
     def __init__(self, path: Path, *, busy_timeout: float = 30.0, **options: Any) -> None:
         super().__init__(**options)

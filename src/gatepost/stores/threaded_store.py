@@ -1,10 +1,10 @@
 """
 The common part of both stores: threads that write, threads that read, and the four methods that use them.
 
-Synchronous callers (the command line, hooks) get a connection for their own thread, and no other thread is started.
-Asynchronous callers share the write queues and the read pool: calls of one turn of the event loop are handed over
-together, and the outcomes of a group come back together, so a group costs two switches between threads, whatever its
-size.
+Synchronous callers (the command line, hooks) get a connection for their own thread, and no other thread is started. On
+SQLite, which has one writer, those that wait at the same time share a commit (`SharedTurns`). Asynchronous callers use
+the write queues and the read pool: calls of one turn of the event loop are handed over together, and the outcomes of a
+group come back together, so a group costs two switches between threads, whatever its size.
 
 Modules that only asynchronous callers need are imported at the first such call: a hook of a guest has to start fast.
 """
@@ -16,7 +16,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from gatepost.core.limits import Limits
 from gatepost.core.ports import Clock, SignalSink, ignore_signals
@@ -80,7 +80,7 @@ class WriteQueue:
             first_call = overflow or self._calls.get()
             if first_call is None:
                 break
-            calls, overflow, is_closing = self._collect_group(first_call)
+            calls, overflow, is_closing = _collect_group(self._calls, first_call)
             calls.sort(key=lambda call: call.lane)
             waited_seconds = time.monotonic() - min(call.waiting_since for call in calls)
             try:
@@ -92,23 +92,56 @@ class WriteQueue:
                 break
         self._writer.close()
 
-    def _collect_group(self, first_call: PendingCall) -> tuple[list[PendingCall], PendingCall | None, bool]:
-        """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
-        calls = [first_call]
-        savepoints, elements = weigh_call(first_call)
-        while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:
-            try:
-                call = self._calls.get_nowait()
-            except queue.Empty:
-                break
-            if call is None:
-                return calls, None, True
-            call_weight = weigh_call(call)
-            if elements + call_weight[1] > MAX_ELEMENTS:
-                return calls, call, False
-            savepoints, elements = savepoints + call_weight[0], elements + call_weight[1]
-            calls.append(call)
-        return calls, None, False
+
+def _collect_group(
+    waiting_calls: "queue.SimpleQueue[PendingCall | None]", first_call: PendingCall
+) -> tuple[list[PendingCall], PendingCall | None, bool]:
+    """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
+    calls = [first_call]
+    savepoints, elements = weigh_call(first_call)
+    while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:
+        try:
+            call = waiting_calls.get_nowait()
+        except queue.Empty:
+            break
+        if call is None:
+            return calls, None, True
+        call_weight = weigh_call(call)
+        if elements + call_weight[1] > MAX_ELEMENTS:
+            return calls, call, False
+        savepoints, elements = savepoints + call_weight[0], elements + call_weight[1]
+        calls.append(call)
+    return calls, None, False
+
+
+class SharedTurns:
+    """
+    Threads that write in turns: the thread whose turn it is writes the calls of all that wait, in one transaction.
+
+    A thread alone writes at once, and wakes no other. While it waits for the disk the calls of other threads gather;
+    one of them writes those of all, and the others find their outcomes when their turn comes.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._waiting_calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        self._overflow: PendingCall | None = None
+
+    def write(self, writer: GroupWriter, call: PendingCall) -> CallOutcome:
+        """Return the outcome of a call. `writer` is that of this thread; another one may write the call."""
+        self._waiting_calls.put(call)
+        with self._turn:
+            while call.outcome is None:
+                first_call = self._overflow or self._waiting_calls.get_nowait()
+                assert first_call is not None
+                calls, self._overflow, _ = _collect_group(self._waiting_calls, first_call)
+                outcomes = [CallOutcome(error=Unavailable("the writing thread was interrupted")) for _ in calls]
+                try:
+                    outcomes = writer.write(calls, waited_seconds=time.monotonic() - first_call.waiting_since)
+                finally:
+                    for written_call, outcome in zip(calls, outcomes, strict=True):
+                        written_call.outcome = outcome
+        return call.outcome
 
 
 class ReadPool:
@@ -143,6 +176,9 @@ class ReadPool:
 
 
 class ThreadedStore(ABC):
+    #: whether the database has one writer at a time, so that threads lose nothing if they write in turns
+    has_one_writer: ClassVar[bool] = False
+
     def __init__(
         self,
         *,
@@ -162,6 +198,7 @@ class ThreadedStore(ABC):
         self._write_queues: list[WriteQueue] = []
         self._read_pool: ReadPool | None = None
         self._local = threading.local()
+        self._turns = SharedTurns() if self.has_one_writer else None
         #: connections of threads that use the synchronous methods
         self._thread_connections: list[tuple[threading.Thread, StoreConnection]] = []
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
@@ -209,7 +246,8 @@ class ThreadedStore(ABC):
         writer: GroupWriter | None = getattr(self._local, "writer", None)
         if writer is None:
             writer = self._local.writer = self._make_writer(self._open_thread_connection(writes=True))
-        [outcome] = writer.write([PendingCall(verb, args, kwargs)])
+        call = PendingCall(verb, args, kwargs)
+        outcome = self._turns.write(writer, call) if self._turns is not None else writer.write([call])[0]
         if outcome.error is not None:
             raise outcome.error
         value: T = outcome.value
