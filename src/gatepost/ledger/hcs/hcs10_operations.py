@@ -72,6 +72,9 @@ _KINDS: Final[Mapping[str, type[Operation]]] = {
     "close_connection": CloseConnectionOperation,
     "message": MessageOperation,
 }
+#: the operations of registries, records and proposals, which are not for topics that Gatepost reads
+_UNREAD: Final = ("register", "delete", "migrate", "connection_closed", "transaction")
+_WRONG_TOPIC: Final = "it is not an operation for this topic"
 #: fields by which the record of an operation, on the outbound topic of its writer, differs from the operation
 _RECORD_FIELDS: Final[Mapping[type[Operation], set[str]]] = {
     ConnectionRequest: {"outbound_topic_id", "connection_request_id"},
@@ -90,11 +93,13 @@ def parse_operation(content: bytes) -> Operation:
         raise Invalid(f"p: {quote_value(document.get('p'), show_items=False)} is not {hcs10.PROTOCOL!r}")
     op = document.get("op")
     kind = _KINDS.get(op) if isinstance(op, str) else None
+    if op in _UNREAD:
+        raise Invalid(_WRONG_TOPIC)
     if kind is None:
         raise Invalid(f"op: {quote_value(op, show_items=False)} is not an operation")
     fields = {name: value for name, value in document.items() if value not in (None, "")}  # the same as missing ones
     if fields.keys() & _RECORD_FIELDS.get(kind, set()):
-        raise Invalid(f"{op} is a record here, for the outbound topic of its writer")
+        raise Invalid(_WRONG_TOPIC)
     return _convert(kind, fields)
 
 
