@@ -239,18 +239,7 @@ def _insert_channel_rows(tx: Transaction, bot: int) -> None:
     shared_inbox.record(
         tx, EntryKind.USER_PROMPT, route, "Hello \u2028", trigger=bot, sender=husam, person=husam, metadata=ids
     )
-    outgoing.insert(
-        tx,
-        bot,
-        "7",
-        "Ship it?",
-        thread=None,
-        user_id="7",
-        person=husam,
-        options=[Button("ship", "Ship it")],
-        decision=None,
-        replaces=None,
-    )
+    outgoing.send(tx, bot, "7", "Ship it?", options=[Button("ship", "Ship it")])
     voices.insert(tx, bot, "telegram:shop-bot:8", envelope, tx.now + DAY, person=husam)
 
 

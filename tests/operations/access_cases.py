@@ -29,7 +29,6 @@ from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import Push, Route
 from gatepost.inbox.push import actions as push
 from gatepost.ledger import topic_actions as ledger
-from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.topic import TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.sent_mail import MailSpec
@@ -242,16 +241,17 @@ READ_BY_OWNERS: Final = frozenset(
 def add_connection(tx: Transaction, name: str, *, is_incoming: bool = True, request: int = 1) -> str:
     """Return a connection that was asked for, on a public ledger."""
     id = tx.new_id("con")
-    connections.insert(
-        tx,
-        id,
-        "testnet",
-        directory.find(tx, name).number,
+    tx.execute(
+        "ledger/connections/insert",
+        id=id,
+        network="testnet",
+        entity=directory.find(tx, name).number,
         peer_account="0.0.9001",
         peer_inbound="0.0.9002",
         is_incoming=is_incoming,
         request=request,
         note=None,
+        now=tx.now,
     )
     return id
 

@@ -24,7 +24,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Item, Push, Ref
 from gatepost.inbox.push import actions as push
 from gatepost.ledger import posting_actions as posting
-from gatepost.ledger.connections import actions as connections, rows as connection_rows
+from gatepost.ledger.connections import actions as connections
 from gatepost.mail import mail_actions as mail, read_receipt_actions as receipts, work_actions as work
 from gatepost.mail.sent_mail import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
@@ -142,16 +142,17 @@ def close_connection(office: Office, me: str, other: str, run: RunLease | None) 
 
     def insert_and_end(tx: Transaction) -> None:
         id = tx.new_id("con")
-        connection_rows.insert(
-            tx,
-            id,
-            NETWORK,
-            directory.find(tx, me).number,
+        tx.execute(
+            "ledger/connections/insert",
+            id=id,
+            network=NETWORK,
+            entity=directory.find(tx, me).number,
             peer_account=f"0.0.{next(office.numbers)}",
             peer_inbound=None,
             is_incoming=False,
             request=None,
             note=None,
+            now=tx.now,
         )
         connections.end_connection(tx, connections.find(tx, id), "no")
 

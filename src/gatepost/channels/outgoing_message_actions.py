@@ -107,36 +107,6 @@ def send(
     assert bot is not None
     recipient = None if is_for_anybody else user_id or chat
     person = access.find_person(tx, bot, chat, recipient) if recipient is not None else None
-    id = insert(
-        tx,
-        trigger,
-        chat,
-        content,
-        thread=thread,
-        user_id=recipient,
-        person=directory.find_number(tx, person),
-        options=options,
-        decision=decision,
-        replaces=replaces,
-    )
-    jobs.add(tx, SEND_JOB, id)
-    return id
-
-
-def insert(
-    tx: Transaction,
-    trigger: int,
-    chat: str,
-    content: str,
-    *,
-    thread: str | None,
-    user_id: str | None,
-    person: int | None,
-    options: Sequence[Button],
-    decision: int | None,
-    replaces: int | None,
-) -> str:
-    """Return the id of the new message."""
     id = tx.new_id("out")
     fetch_number(
         tx,
@@ -145,14 +115,15 @@ def insert(
         trigger=trigger,
         chat=chat,
         thread=thread,
-        user_id=user_id,
-        person=person,
+        user_id=recipient,
+        person=directory.find_number(tx, person),
         content=content,
         options=msgspec.json.encode(list(options)).decode() if options else None,
         decision=decision,
         replaces=replaces,
         now=tx.now,
     )
+    jobs.add(tx, SEND_JOB, id)
     return id
 
 

@@ -136,7 +136,10 @@ def page(
     limit: int = 1_000,
 ) -> list[Entity]:
     """Return entities in order of registration; `after` is the number of the last entity seen."""
-    return entities.list_page(tx, kind=kind, team=team, include_retired=retired, after=after, limit=limit)
+    filters = {"kind": kind, "team": team, "include_retired": retired, "after": after, "limit": limit}
+    rows = tx.fetch_page("directory/entities/list_page", **filters)
+    aliases = entities.read_aliases(tx, [row.number for row in rows])
+    return [ENTITY.read(row, aliases=aliases.get(row.number, ())) for row in rows]
 
 
 def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Entity:

@@ -5,7 +5,7 @@ from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import fold_text
-from gatepost.directory.entity import Entity, EntityKind
+from gatepost.directory.entity import Entity
 from gatepost.stores.row_mapping import Mapper, fetch_number, group_rows
 
 ENTITY: Final = Mapper(Entity, without="aliases")
@@ -20,17 +20,6 @@ def find_by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
 def count_team(tx: Reader, team: str, role: str | None) -> int:
     """Count the live members of a team."""
     return fetch_number(tx, "directory/entities/count_team", team=team, role=role)
-
-
-def list_page(
-    tx: Reader, *, kind: EntityKind | None, team: str | None, include_retired: bool, after: int, limit: int
-) -> list[Entity]:
-    """Return entities in the order of registration, with their aliases."""
-    rows = tx.fetch_page(
-        "directory/entities/list_page", kind=kind, team=team, include_retired=include_retired, after=after, limit=limit
-    )
-    aliases = read_aliases(tx, [row.number for row in rows])
-    return [ENTITY.read(row, aliases=aliases.get(row.number, ())) for row in rows]
 
 
 def read_aliases(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -37,8 +37,9 @@ class Intake(Struct, frozen=True, kw_only=True):
 
 
 def list_topics(tx: Reader, network: str, kinds: Sequence[TopicKind], *, after: int, limit: int) -> list[LedgerTopic]:
-    """Return the topics to read, in the order in which they were made."""
-    return topics.list_kinds(tx, network, kinds, since=tx.now - _END_LENGTH, after=after, limit=limit)
+    """Return the topics to read, in the order in which they were made, without those of connections that are over."""
+    filters = {"network": network, "kinds": list(kinds), "since": tx.now - _END_LENGTH, "after": after, "limit": limit}
+    return topics.build_topics(tx.fetch_all("ledger/topics/list_kinds", **filters))
 
 
 def take_messages(

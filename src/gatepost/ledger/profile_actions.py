@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.jobs import job_actions as jobs
@@ -19,7 +19,7 @@ from gatepost.ledger import ledger_step_actions as ledger_steps, topic_actions a
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
 from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.ledger.topic_api import LedgerProfile, SyncResult, SyncState
-from gatepost.mail import ledger_delivery, work_rows as work_items
+from gatepost.mail import ledger_delivery, work_actions as work, work_rows as work_items
 from gatepost.mail.ledger_delivery import LOCAL
 from gatepost.mail.work_item import WorkItem, WorkType
 from gatepost.residents import agent_actions as agents
@@ -95,10 +95,7 @@ def sync_entities(
     the entity; its private key must be here.
     """
     network = _require_network(tx)
-    if name is not None:
-        page = [directory.find_live(tx, name)]
-    else:
-        page = entities.list_page(tx, kind=None, team=None, include_retired=False, after=after, limit=limit)
+    page = [directory.find_live(tx, name)] if name is not None else directory.page(tx, after=after, limit=limit)
     if account is not None:
         _take_account(tx, network, page[0], account)
     next_number = page[-1].number if name is None and len(page) == limit else None
@@ -128,7 +125,7 @@ def sync_entities(
 def sync_work_items(tx: Transaction, *, after: int = 0, limit: int = _PAGE_SIZE) -> SyncResult:
     """Make the topics that a page of work items lacks."""
     network = _require_network(tx)
-    page = work_items.list_page(tx, type=None, status=None, parent=None, after=after, limit=limit)
+    page = work.page(tx, after=after, limit=limit)
     incomplete = [item for item in page if topics.find_by_work_item(tx, network, item.number) is None]
     for item in incomplete:
         if network == LOCAL:

@@ -89,9 +89,9 @@ def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> LedgerTopic
 def page_topics(
     tx: Reader, *, kind: TopicKind | None, viewer: str | None, after: int = 0, limit: int = 100
 ) -> list[LedgerTopic]:
-    """Return topics in the order in which they were made."""
-    number = directory.find_number(tx, viewer)
-    return topics.list_page(tx, _find_shown_network(tx), kind=kind, viewer=number, after=after, limit=limit)
+    """Return topics in the order in which they were made; with a viewer, only its own and those of everybody."""
+    filters = {"network": _find_shown_network(tx), "kind": kind, "viewer": directory.find_number(tx, viewer)}
+    return topics.build_topics(tx.fetch_page("ledger/topics/list_page", **filters, after=after, limit=limit))
 
 
 def page_messages(

@@ -167,24 +167,7 @@ def advance(tx: Transaction, topic: LedgerTopic, last: TopicMessage) -> None:
     )
 
 
-def list_page(
-    tx: Reader, network: str, *, kind: TopicKind | None, viewer: int | None, after: int, limit: int
-) -> list[LedgerTopic]:
-    """Return topics in the order in which they were made; with a viewer, only its own and those of everybody."""
-    rows = tx.fetch_page("ledger/topics/list_page", network=network, kind=kind, viewer=viewer, after=after, limit=limit)
-    return [topic for row in rows if (topic := _build(row)) is not None]
-
-
-def list_kinds(
-    tx: Reader, network: str, kinds: Sequence[TopicKind], *, since: Instant, after: int, limit: int
-) -> list[LedgerTopic]:
-    """
-    Return topics of these kinds in the order in which they were made, without those of connections that ended before
-    `since`.
-    """
-    rows = tx.fetch_all(
-        "ledger/topics/list_kinds", network=network, kinds=list(kinds), since=since, after=after, limit=limit
-    )
+def build_topics(rows: Sequence[Row]) -> list[LedgerTopic]:
     return [topic for row in rows if (topic := _build(row)) is not None]
 
 

@@ -12,7 +12,7 @@ outside has no item at all: its recipient reads it on the ledger.
 """
 
 from contextlib import suppress
-from typing import Final
+from typing import Final, NotRequired, TypedDict, Unpack
 
 from msgspec.structs import replace
 
@@ -116,48 +116,32 @@ def show(tx: Reader, id: str, *, viewer: str | None = None) -> Mail:
     return mail
 
 
-def page_sent(
-    tx: Reader,
-    sender: str,
-    *,
-    thread: str | None,
-    ref: Ref | None,
-    message_type: str | None = None,
-    before: int | None,
-    limit: int,
-) -> list[Mail]:
-    """Return the mail that an entity has sent, the newest first; `before` is the number of the last one seen."""
-    number = directory.find(tx, sender).number
-    thread = _find_thread(tx, thread)
-    return outgoing.list_sent(tx, number, thread=thread, ref=ref, message_type=message_type, before=before, limit=limit)
+class MailFilter(TypedDict):
+    """The mail to return, at most `limit`; `before` is the number of the last one seen."""
+
+    thread: str | None
+    ref: Ref | None
+    message_type: NotRequired[str | None]
+    before: int | None
+    limit: int
 
 
-def page_thread(
-    tx: Reader,
-    viewer: str | None,
-    *,
-    thread: str | None,
-    ref: Ref | None,
-    message_type: str | None = None,
-    before: int | None,
-    limit: int,
-) -> list[Mail]:
+def page_sent(tx: Reader, sender: str, **filters: Unpack[MailFilter]) -> list[Mail]:
+    """Return the mail that an entity has sent, the newest first."""
+    filters["thread"] = _find_thread(tx, filters["thread"])
+    return outgoing.list_page(tx, "mail/outgoing/list_sent", sender=directory.find(tx, sender).number, **filters)
+
+
+def page_thread(tx: Reader, viewer: str | None, **filters: Unpack[MailFilter]) -> list[Mail]:
     """
     Return the mail of a thread, or about a reference, that an entity has sent or received, the newest first; for the
     administrator (None) all of it. Only its sender sees how far the others are with it.
     """
-    if thread is None and ref is None:
+    if filters["thread"] is None and filters["ref"] is None:
         raise Invalid("the thread is missing", hint="give the id of a thread, or a reference")
+    filters["thread"] = _find_thread(tx, filters["thread"])
     number = directory.find_number(tx, viewer)
-    mails = outgoing.list_thread(
-        tx,
-        number,
-        thread=_find_thread(tx, thread),
-        ref=ref,
-        message_type=message_type,
-        before=before,
-        limit=limit,
-    )
+    mails = outgoing.list_page(tx, "mail/outgoing/list_thread", viewer=number, **filters)
     return [mail if viewer in (None, mail.sender) else replace(mail, recipients=(), states={}) for mail in mails]
 
 
@@ -205,9 +189,8 @@ def find_known_mail(tx: Reader, id: str, reader: Entity) -> Mail | None:
     mail = outgoing.find_mail(tx, ids.check_event(id))
     if mail is None or mail.sender == reader.name:
         return mail
-    known_mails = outgoing.list_thread(
-        tx, reader.number, thread=mail.thread, ref=None, message_type=None, before=mail.number + 1, limit=1
-    )
+    statement, before = "mail/outgoing/list_thread", mail.number + 1
+    known_mails = outgoing.list_page(tx, statement, viewer=reader.number, thread=mail.thread, before=before, limit=1)
     return mail if [known_mail.number for known_mail in known_mails] == [mail.number] else None
 
 

@@ -70,52 +70,12 @@ def has_work(tx: Reader, sender: int, dedup_key: str) -> bool:
     return tx.fetch_one("mail/outgoing/has_work", sender=sender, dedup_key=dedup_key) is not None
 
 
-def list_sent(
-    tx: Reader,
-    sender: int,
-    *,
-    thread: str | None,
-    ref: Ref | None,
-    message_type: str | None,
-    before: int | None,
-    limit: int,
+def list_page(
+    tx: Reader, statement: str, *, ref: Ref | None = None, message_type: str | None = None, **filters: Any
 ) -> list[Mail]:
-    """Return the mail of a sender, the newest first."""
-    rows = tx.fetch_page(
-        "mail/outgoing/list_sent",
-        sender=sender,
-        thread=thread,
-        ref_type=ref.type if ref else None,
-        ref_id=ref.id if ref else None,
-        message_type=message_type,
-        before=before,
-        limit=limit,
-    )
-    return _build_mails(tx, rows)
-
-
-def list_thread(
-    tx: Reader,
-    viewer: int | None,
-    *,
-    thread: str | None,
-    ref: Ref | None,
-    message_type: str | None,
-    before: int | None,
-    limit: int,
-) -> list[Mail]:
-    """Return the mail of a thread, or about a reference, the newest first; with a viewer, only what it sent or got."""
-    rows = tx.fetch_page(
-        "mail/outgoing/list_thread",
-        viewer=viewer,
-        thread=thread,
-        ref_type=ref.type if ref else None,
-        ref_id=ref.id if ref else None,
-        message_type=message_type,
-        before=before,
-        limit=limit,
-    )
-    return _build_mails(tx, rows)
+    """Return mail, the newest first, as one of the statements `list_sent` and `list_thread` finds it."""
+    parts = {"ref_type": ref.type if ref else None, "ref_id": ref.id if ref else None}
+    return _build_mails(tx, tx.fetch_page(statement, **parts, message_type=message_type, **filters))
 
 
 def list_posts(tx: Reader, data_type: type[D], item: Ref, *, after: int, limit: int) -> list[Sent[D]]:

@@ -96,7 +96,8 @@ def page(
 ) -> list[WorkItem]:
     """Return work items in the order in which they were added; `after` is the number of the last one seen."""
     number = find(tx, parent).number if parent is not None else None
-    return work_items.list_page(tx, type=type, status=status, parent=number, after=after, limit=limit)
+    filters = {"type": type, "status": status, "parent": number, "after": after, "limit": limit}
+    return [work_items.build(row) for row in tx.fetch_page("mail/work_items/list_page", **filters)]
 
 
 def page_notes(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[Note]:

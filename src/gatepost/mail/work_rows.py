@@ -28,20 +28,12 @@ def insert(tx: Transaction, spec: WorkItemSpec, *, parent: int | None, made_by: 
 def find(tx: Reader, type: WorkType, id: str) -> WorkItem | None:
     """Return the work item with this id or topic."""
     row = tx.fetch_one("mail/work_items/find", type=type, id=id)
-    return _build(row) if row else None
+    return build(row) if row else None
 
 
 def is_taken(tx: Reader, type: WorkType, topic: str) -> bool:
     """Return whether a work item of this type cannot have this topic: another one has it as its topic or its id."""
     return tx.fetch_one("mail/work_items/has_name", type=type, id=topic) is not None
-
-
-def list_page(
-    tx: Reader, *, type: WorkType | None, status: str | None, parent: int | None, after: int, limit: int
-) -> list[WorkItem]:
-    """Return work items in the order in which they were added."""
-    rows = tx.fetch_page("mail/work_items/list_page", type=type, status=status, parent=parent, after=after, limit=limit)
-    return [_build(row) for row in rows]
 
 
 def list_recent_ids(tx: Reader, type: WorkType) -> list[str]:
@@ -66,5 +58,5 @@ def set_topic(tx: Transaction, number: int, topic: str) -> None:
     tx.execute("mail/work_items/set_topic", number=number, topic=topic)
 
 
-def _build(row: Row) -> WorkItem:
+def build(row: Row) -> WorkItem:
     return _WORK_ITEM.read(row, parent=Ref(row.parent_type, row.parent_id) if row.parent_type else None)

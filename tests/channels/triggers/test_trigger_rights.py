@@ -233,8 +233,9 @@ def test_a_trigger_that_is_called_cli_does_not_break_replies(office: Kit) -> Non
 
 
 def _insert_trigger(tx: Transaction, name: str) -> None:
-    rows.insert(
-        tx,
+    tx.execute(
+        "channels/triggers/insert",
+        id=tx.new_id("trg"),
         name=name,
         provider=name,
         scheme=None,
@@ -242,8 +243,9 @@ def _insert_trigger(tx: Transaction, name: str) -> None:
         target=None,
         prompt=None,
         owner="admin",
-        config=TriggerConfig(),
+        config=rows.encode_config(TriggerConfig()),
         active=True,
         is_from_file=False,
         next_at=None,
+        now=tx.now,
     )

@@ -78,8 +78,9 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
     _check_heartbeat_target(config, spec.target)
     if not spec.is_from_file:  # a file may keep one whose time has passed
         _check_time(config, tx.now)
-    is_added = triggers.insert(
-        tx,
+    is_added = tx.execute(
+        "channels/triggers/insert",
+        id=tx.new_id("trg"),
         name=name,
         provider=spec.provider,
         scheme=scheme,
@@ -87,10 +88,11 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
         target=resolve_target(tx, spec.target) if spec.target is not None else None,
         prompt=validate_prompt(spec.prompt),
         owner=owner,
-        config=config,
+        config=triggers.encode_config(config),
         active=True,
         is_from_file=spec.is_from_file,
         next_at=_find_next(config, tx.now, tx.now),
+        now=tx.now,
     )
     if not is_added:
         raise Conflict(f"there is a trigger {name!r} already", hint="delete it first, or take another name")

@@ -7,9 +7,11 @@ import msgspec
 from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.times import Instant
-from gatepost.stores.row_mapping import Mapper, fetch_row
+from gatepost.stores.row_mapping import Mapper, fetch_row, get_columns
 
-_ENCODER: Final = msgspec.json.Encoder()
+
+def encode_config(config: TriggerConfig) -> str:
+    return msgspec.json.encode(config).decode()
 
 
 def decode_config(text: str) -> TriggerConfig:
@@ -17,41 +19,6 @@ def decode_config(text: str) -> TriggerConfig:
 
 
 _TRIGGER: Final = Mapper(Trigger, config=decode_config)
-
-
-def insert(
-    tx: Transaction,
-    *,
-    name: str,
-    provider: str,
-    scheme: str | None,
-    secret: str | None,
-    target: str | None,
-    prompt: str | None,
-    owner: str,
-    config: TriggerConfig,
-    active: bool,
-    is_from_file: bool,
-    next_at: Instant | None,
-) -> bool:
-    """Return False if the name is taken."""
-    row_count = tx.execute(
-        "channels/triggers/insert",
-        id=tx.new_id("trg"),
-        name=name,
-        provider=provider,
-        scheme=scheme,
-        secret=secret,
-        target=target,
-        prompt=prompt,
-        owner=owner,
-        config=_ENCODER.encode(config).decode(),
-        active=active,
-        is_from_file=is_from_file,
-        next_at=next_at,
-        now=tx.now,
-    )
-    return row_count == 1
 
 
 def find(tx: Reader, name: str) -> Trigger | None:
@@ -98,18 +65,8 @@ def list_from_file(tx: Reader) -> list[Trigger]:
 
 
 def update(tx: Transaction, trigger: Trigger) -> None:
-    tx.execute(
-        "channels/triggers/update",
-        number=trigger.number,
-        target=trigger.target,
-        prompt=trigger.prompt,
-        owner=trigger.owner,
-        config=_ENCODER.encode(trigger.config).decode(),
-        active=trigger.active,
-        next_at=trigger.next_at,
-        scheme=trigger.scheme,
-        is_from_file=trigger.is_from_file,
-    )
+    columns = get_columns(trigger, "number target prompt owner active next_at scheme is_from_file")
+    tx.execute("channels/triggers/update", **columns, config=encode_config(trigger.config))
 
 
 def delete(tx: Transaction, number: int) -> None:

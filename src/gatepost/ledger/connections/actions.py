@@ -59,9 +59,8 @@ def page(
     """
     network = ledger_delivery.find_public_network(tx)
     entity = directory.find(tx, viewer).name if viewer is not None else None
-    return connections.list_page(
-        tx, network=network, state=state, entity=entity, is_incoming=is_incoming, after=after, limit=limit
-    )
+    filters = {"network": network, "state": state, "entity": entity, "is_incoming": is_incoming}
+    return connections.CONNECTION.fetch_page(tx, "ledger/connections/list_page", **filters, after=after, limit=limit)
 
 
 def find(tx: Reader, id: str) -> Connection:
@@ -87,16 +86,17 @@ def connect(
     if pending is not None:
         raise Conflict(f"there is a connection of {entity.name!r} with {peer_account} already: {pending.id}")
     id = tx.new_id("con")
-    connections.insert(
-        tx,
-        id,
-        network,
-        entity.number,
+    tx.execute(
+        "ledger/connections/insert",
+        id=id,
+        network=network,
+        entity=entity.number,
         peer_account=str(peer_account),
         peer_inbound=str(peer_inbound) if peer_inbound else None,
         is_incoming=False,
         request=None,
         note=check_label("a note", note, MAX_NOTE_LENGTH) if note else None,
+        now=tx.now,
     )
     jobs.add(tx, CONNECTION_JOB, id)
     return find(tx, id)
@@ -176,16 +176,17 @@ def record_request(
     if connections.count_requested(tx, topic.network, entity.number) >= MAX_REQUESTS:
         return f"{MAX_REQUESTS} requests wait for an answer"
     id = tx.new_id("con")
-    connections.insert(
-        tx,
-        id,
-        topic.network,
-        entity.number,
+    tx.execute(
+        "ledger/connections/insert",
+        id=id,
+        network=topic.network,
+        entity=entity.number,
         peer_account=str(requester.account),
         peer_inbound=str(requester.inbound),
         is_incoming=True,
         request=sequence,
         note=note[:MAX_NOTE_LENGTH] if note else None,
+        now=tx.now,
     )
     text = f"account {requester.account} asks {entity.name} for a connection: `gatepost ledger accept {id}`"
     responsible = directory.find_responsible(tx, entity)

@@ -8,50 +8,24 @@ from gatepost.core.times import Instant
 from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.stores.row_mapping import Mapper, fetch_number
 
-_CONNECTION: Final = Mapper(Connection)
-
-
-def insert(
-    tx: Transaction,
-    id: str,
-    network: str,
-    entity: int,
-    *,
-    peer_account: str,
-    peer_inbound: str | None,
-    is_incoming: bool,
-    request: int | None,
-    note: str | None,
-) -> None:
-    tx.execute(
-        "ledger/connections/insert",
-        id=id,
-        network=network,
-        entity=entity,
-        peer_account=peer_account,
-        peer_inbound=peer_inbound,
-        is_incoming=is_incoming,
-        request=request,
-        note=note,
-        now=tx.now,
-    )
+CONNECTION: Final = Mapper(Connection)
 
 
 def find(tx: Reader, id: str) -> Connection | None:
-    return _CONNECTION.fetch_one(tx, "ledger/connections/find", id=id)
+    return CONNECTION.fetch_one(tx, "ledger/connections/find", id=id)
 
 
 def find_by_topic(tx: Reader, topic: int) -> Connection | None:
-    return _CONNECTION.fetch_one(tx, "ledger/connections/find_by_topic", topic=topic)
+    return CONNECTION.fetch_one(tx, "ledger/connections/find_by_topic", topic=topic)
 
 
 def find_open(tx: Reader, network: str, entity: int, peer: int) -> Connection | None:
-    return _CONNECTION.fetch_one(tx, "ledger/connections/find_open", network=network, entity=entity, peer=peer)
+    return CONNECTION.fetch_one(tx, "ledger/connections/find_open", network=network, entity=entity, peer=peer)
 
 
 def find_pending(tx: Reader, network: str, entity: int, peer_account: str) -> Connection | None:
     """Return a connection of the two that is asked for or open."""
-    return _CONNECTION.fetch_one(
+    return CONNECTION.fetch_one(
         tx, "ledger/connections/find_pending", network=network, entity=entity, peer_account=peer_account
     )
 
@@ -77,34 +51,12 @@ def is_peer(tx: Reader, entity: int) -> bool:
 
 def list_requested(tx: Reader, network: str, inbound: str) -> list[Connection]:
     """Return the requests that were posted to the inbound topic of an agent outside, and were not answered."""
-    return _CONNECTION.fetch_all(tx, "ledger/connections/list_requested", network=network, inbound=inbound)
+    return CONNECTION.fetch_all(tx, "ledger/connections/list_requested", network=network, inbound=inbound)
 
 
 def count_requested(tx: Reader, network: str, entity: int) -> int:
     """Count the requests to an entity that were not answered."""
     return fetch_number(tx, "ledger/connections/count_requested", network=network, entity=entity)
-
-
-def list_page(
-    tx: Reader,
-    *,
-    network: str | None,
-    state: ConnectionState | None,
-    entity: str | None,
-    is_incoming: bool | None,
-    after: int,
-    limit: int,
-) -> list[Connection]:
-    return _CONNECTION.fetch_page(
-        tx,
-        "ledger/connections/list_page",
-        network=network,
-        state=state,
-        entity=entity,
-        is_incoming=is_incoming,
-        after=after,
-        limit=limit,
-    )
 
 
 def set_state(tx: Transaction, number: int, state: ConnectionState, *, before: Sequence[ConnectionState]) -> bool:
