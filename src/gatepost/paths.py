@@ -174,7 +174,7 @@ class AtomicFile:
             if error is None:
                 self._publish()
         except OSError as failure:
-            if failure.filename is None:  # of a full disk, whose errors name no file
+            if failure.errno is not None and failure.filename is None:  # of a full disk, whose errors name no file
                 failure.filename = self._path
             raise
         finally:

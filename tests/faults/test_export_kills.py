@@ -47,7 +47,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    return os.environ | {"GATEPOST_HOME": str(tmp_path / "home")}
+    """Of a home with an empty store."""
+    environ = os.environ | {"GATEPOST_HOME": str(tmp_path / "home")}
+    subprocess.run([*GATEPOST_COMMAND, "init"], env=environ, check=True, capture_output=True)
+    return environ
 
 
 @pytest.fixture
