@@ -98,7 +98,7 @@ class StepKind(Enum):
     PREPARE = auto()
 
 
-class Step(NamedTuple):
+class AnswerStep(NamedTuple):
     """What is to be done next for an answer."""
 
     kind: StepKind
@@ -111,7 +111,7 @@ class Step(NamedTuple):
 
 
 #: the steps to an answer: each is sent what the last one returned, or gets its error; the answer is what it returns
-Steps = Generator[Step, Any, Any]
+Steps = Generator[AnswerStep, Any, Any]
 
 
 def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -> Steps:
@@ -120,20 +120,20 @@ def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -
     if operation.batch is not None:
         return (yield from _plan_batch(request, caller, key))
     if operation.is_dry_run:
-        return (yield Step(StepKind.TRY, execute, (request, caller)))
+        return (yield AnswerStep(StepKind.TRY, execute, (request, caller)))
     prepared = None
     if operation.preparation is not None:
         try:
-            found = yield Step(StepKind.READ, operation.preparation.read, (request, caller))
-            prepared = yield Step(StepKind.PREPARE, operation.preparation.build, (request, found))
+            found = yield AnswerStep(StepKind.READ, operation.preparation.read, (request, caller))
+            prepared = yield AnswerStep(StepKind.PREPARE, operation.preparation.build, (request, found))
         except GatepostError as error:
             prepared = error
     if operation.kind is Kind.READ:
-        return (yield Step(StepKind.READ, execute, (request, caller, prepared)))
+        return (yield AnswerStep(StepKind.READ, execute, (request, caller, prepared)))
     lane = operation.build_lane(request)
     if key is None:
-        return (yield Step(StepKind.WRITE, execute, (request, caller, prepared), lane))
-    return (yield Step(StepKind.WRITE, execute_once, (request, caller, key, prepared), lane))
+        return (yield AnswerStep(StepKind.WRITE, execute, (request, caller, prepared), lane))
+    return (yield AnswerStep(StepKind.WRITE, execute_once, (request, caller, key, prepared), lane))
 
 
 def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps:
@@ -141,16 +141,16 @@ def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps
     batch = operation.batch
     assert batch is not None
     if names_others(request, caller):
-        request = yield Step(StepKind.READ, authorize_names, (request, caller))
+        request = yield AnswerStep(StepKind.READ, authorize_names, (request, caller))
     elements = batch.prepare(request, caller, key)
     valid_elements = [element for element in elements if not isinstance(element, GatepostError)]
     outcomes: Sequence[Any] = []
     if valid_elements:
         is_large = batch.check is not None and batch.is_large(valid_elements)
         if is_large:
-            yield Step(StepKind.READ, cast("Callable[..., None]", batch.check), (valid_elements,))
+            yield AnswerStep(StepKind.READ, cast("Callable[..., None]", batch.check), (valid_elements,))
         lane = operation.build_lane(request)
-        outcomes = yield Step(StepKind.WRITE, batch.verb, (valid_elements,), lane, is_large)
+        outcomes = yield AnswerStep(StepKind.WRITE, batch.verb, (valid_elements,), lane, is_large)
     return batch.present(request, _merge_outcomes(elements, outcomes))
 
 
@@ -186,7 +186,7 @@ def take_steps(store: Store, steps: Steps) -> Any:
         return end.value
 
 
-def _take(store: Store, step: Step) -> Any:
+def _take(store: Store, step: AnswerStep) -> Any:
     match step.kind:
         case StepKind.READ:
             return store.read_sync(step.function, *step.args)
@@ -219,7 +219,7 @@ async def take_steps_together(
         return end.value
 
 
-async def _take_together(store: Store, step: Step) -> Any:
+async def _take_together(store: Store, step: AnswerStep) -> Any:
     match step.kind:
         case StepKind.READ:
             return await store.read(step.function, *step.args)
