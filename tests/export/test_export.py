@@ -206,7 +206,7 @@ BROKEN: list[tuple[Change, str]] = [
     (lambda lines: lines[1:], "this is not an export of Gatepost"),
     (lambda lines: [b"{torn", *lines[1:]], "this is not an export of Gatepost"),
     (lambda lines: [lines[0].replace(b'"format":2', b'"format":3'), *lines[1:]], "line 1: the export has format 3 and"),
-    (lambda lines: [lines[0].replace(b'"schema":', b'"schema":9'), *lines[1:]], "line 1: the export has format 2 and"),
+    (lambda lines: [lines[0].replace(b'"schema":', b'"schema":9'), *lines[1:]], "line 1: the export has schema 9"),
     (lambda lines: lines[:1], "line 1 is the last, and not the end of an export: the rest is missing"),
     (lambda lines: lines[:-1], "line {before_last} is the last, and not the end of an export: the rest is missing"),
     (lambda lines: [*lines[:-1], lines[-1][:-9]], "line {last}: it is not JSON"),

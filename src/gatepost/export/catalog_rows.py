@@ -181,6 +181,12 @@ def set_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
     tx.execute("export/catalog/set_counters", **{name: counters.get(name, 0) for name in COUNTERS})
 
 
+def write_counters(tx: Transaction, counters: Mapping[str, int]) -> None:
+    """Set the counters that an older schema has, on SQLite."""
+    for name, value in counters.items():
+        tx.execute(Sql("UPDATE counters SET value = :value WHERE name = :name"), name=name, value=value)
+
+
 def count_occupants(tx: Reader, administrator: str) -> tuple[int, int, int]:
     """Count the entities except the administrator, their keys, and the leases that have a holder."""
     row = fetch_row(tx, "export/catalog/count_occupants", administrator=administrator, now=tx.now)

@@ -1,17 +1,20 @@
 """`gatepost export` and `gatepost import`: the whole store as lines of JSON, and back."""
 
+import json as json_codec
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import IO, Annotated, Never
 
 from click.exceptions import Exit
 
-from gatepost import app, settings
+from gatepost import app, paths, settings
 from gatepost.cli import inputs, output
 from gatepost.cli.command import build_verb
 from gatepost.cli.gateway_or_store import find_gateway, find_other_store
@@ -20,6 +23,7 @@ from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.export import export_actions as verbs, import_actions as store_import
 from gatepost.paths import AtomicFile
 from gatepost.settings import gateway_files
+from gatepost.stores.statements import find_newest_version
 
 
 def export(
@@ -83,8 +87,9 @@ def import_(
     """
     Fill an empty store with an export of another, on SQLite or PostgreSQL.
 
-    All rows are stored, or none. The export must have the same version of the schema, and no gateway may run. Import
-    only a file that you trust: it can hold keys, active triggers, and commands of tools and gates. These are listed.
+    All rows are stored, or none. An export of an older Gatepost, from schema 9 on, is migrated first. No gateway may
+    run. Import only a file that you trust: it can hold keys, active triggers, and commands of tools and gates. They
+    are listed.
 
     Examples:
       gatepost import backup.jsonl
@@ -98,8 +103,12 @@ def import_(
             output.talk(f"warning: the gateway of this home uses the store {other_store}, and sees nothing of this")
         elif gateway is not None:
             raise Conflict("a gateway is running on this store", hint="stop it: an import has the store to itself")
-        with app.prepare_store(configuration, report=output.talk, register=False) as store:
-            summary = store.run_sync(store_import.import_store, _read_lines(stream, size), repair=repair)
+        lines = _read_lines(stream, size)
+        with (
+            _migrate_lines(lines, configuration.home, repair=repair) as migrated_lines,
+            app.prepare_store(configuration, report=output.talk, register=False) as store,
+        ):
+            summary = store.run_sync(store_import.import_store, migrated_lines, repair=repair)
     if json:
         output.document({"rows": summary.rows, "omitted": summary.omissions, "rights": summary.rights})
     else:
@@ -124,6 +133,37 @@ def _read_lines(stream: IO[bytes], size: int | None) -> Iterator[bytes]:
         share = f" ({byte_count * 100 // size} %)" if size else ""
         progress.show(f"{output.count(count, 'line')} read so far{share}")
         yield line
+
+
+@contextmanager
+def _migrate_lines(lines: Iterator[bytes], home: Path, *, repair: bool) -> Iterator[Iterable[bytes]]:
+    """Yield the lines of an export as the present schema has them: those of an older one go through a scratch store."""
+    first = next(lines, b"{}")
+    head = store_import.read_head(first)
+    if head.schema == find_newest_version("sqlite"):
+        yield chain([first], lines)
+        return
+    paths.make_home(home)
+    with TemporaryDirectory(prefix=".import-", dir=home) as folder:  # for this user alone, and on the same disk
+        url, file = f"sqlite:///{folder}/scratch.db", Path(folder, "migrated.jsonl")
+        with closing(app.open_store(url)) as store:
+            store.migrate(version=head.schema)
+            summary = store.run_sync(store_import.import_store, chain([first], lines), repair=repair, is_scratch=True)
+        with closing(app.open_store(url)) as store, file.open("wb") as target:
+            store.migrate()
+            store.read_sync(verbs.export_store, target.write, secrets=True)
+        with file.open("rb") as source:
+            new_head = json_codec.loads(source.readline()) | {
+                "secrets": head.has_secrets
+            }  # what it has is checked by this
+            try:
+                yield chain([json_codec.dumps(new_head).encode()], source)
+            except Invalid as error:
+                message = f"after the migration from schema {head.schema}, {error.message}"
+                raise Invalid(message, hint=error.hint) from None
+        for omission in summary.omissions:
+            output.talk(f"left out before the migration: {omission}")
+        output.talk(f"migrated the export from schema {head.schema}")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """
 Write the whole store as lines of JSON, from SQLite or PostgreSQL alike. `export/import_actions.py` reads them.
 
-    {"gatepost":"export","format":2,"schema":9,"createdAt":"2026-02-18T09:00:00Z","secrets":false}
+    {"gatepost":"export","format":2,"schema":17,"createdAt":"2026-02-18T09:00:00Z","secrets":false}
     {"table":"entities","row":{"number":1,"name":"admin","kind":"human",...}}     one line for each row, parents first
     ...
     {"end":{"entities":4,"items":14,...},"unreadable":[]}                         the number of rows of each table
@@ -56,7 +56,7 @@ class Summary:
     rights: list[str] = field(default_factory=list)
 
 
-def export_store(tx: Reader, write: Callable[[bytes], None], *, secrets: bool = False) -> Summary:
+def export_store(tx: Reader, write: Callable[[bytes], object], *, secrets: bool = False) -> Summary:
     """
     Write all tables except leases. Only with `secrets`, write the secrets of triggers (without them, triggers are
     closed), the headers and environments of residents' tools, and the administrator's keys. The token of a bot, or of

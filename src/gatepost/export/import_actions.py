@@ -10,6 +10,10 @@ An error names its line: form, types and columns are checked here, values in `im
 everything else by the schema itself. A batch that the schema refuses is inserted again row by row, to find which row it
 is.
 
+*An older export takes a detour*: it fills a scratch store with the schema that it was made with, which is migrated and
+exported again (`export/commands.py`). Values, rights and accounts are checked when that export is imported, because the
+checks know only the present schema; then an error names a line of the migrated export.
+
 *A file is trusted as much as its author*: it can hold keys, open triggers, and the commands of tools and gates. The
 result lists these rights, so that the person who imports sees them. A file that says it has no secrets must have none.
 """
@@ -37,26 +41,37 @@ MAX_LINE_LENGTH: Final = 64 * 1024 * 1024
 _TYPE_NAMES: Final = {int: "a whole number", str: "a string", bool: "true or false"}
 
 
+class Head(NamedTuple):
+    """The first line of an export."""
+
+    schema: int
+    has_secrets: bool
+
+
 class _Line(NamedTuple):
     number: int
     row: dict[str, Any]
 
 
 @needs_room()
-def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = False) -> Summary:
+def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = False, is_scratch: bool = False) -> Summary:
     """
     Insert the rows of an export into an empty store, or raise the first error. With `repair`, for the export of a
     damaged store, leave out rows that refer to a missing row (or the reference, if it is optional), rows with values
     that cannot be read and secrets that the first line denies, and make the accounts balance. The lines are read once,
-    after the lock: from then on nothing can collide, so the verb does not run again.
+    after the lock: from then on nothing can collide, so the verb does not run again. A scratch store has an older
+    schema; only the form of its rows is checked.
     """
     catalog.lock_tables(tx, (*TABLES, "leases", COUNTERS))
     numbered = enumerate(lines, 1)
     number, first = next(numbered, (1, b"{}"))
-    has_secrets = _check_head(tx, _decode(number, first))
+    head = read_head(first)
+    schema, _ = statements.read_schema_version(tx)
+    if head.schema != schema:
+        raise Invalid(f"line 1: the export has schema {head.schema}, and this store has {schema}")
     tables = catalog.read_tables(tx, TABLES)
     _prepare_store(tx, tables)
-    importer = _Importer(tx, tables, repair=repair, has_secrets=has_secrets)
+    importer = _Importer(tx, tables, repair=repair, has_secrets=head.has_secrets, is_scratch=is_scratch)
     end: dict[str, Any] | None = None
     for number, line in numbered:
         if end is not None:
@@ -99,21 +114,27 @@ def _prepare_store(tx: Transaction, tables: Mapping[str, Table]) -> None:
         catalog.delete_rows(tx, table)
 
 
-def _check_head(tx: Transaction, head: Mapping[str, Any]) -> bool:
-    """Refuse a file that is not an export of this version; return True if it has secrets."""
+def read_head(line: bytes) -> Head:
+    """Return what the first line says; refuse what is not an export, or one that cannot be imported here."""
+    head = _decode(1, line)
     if head.get("gatepost") != "export":
         raise _build_foreign_error(1, "")
-    schema, _ = statements.read_schema_version(tx)
-    versions = (head.get("format"), head.get("schema"))
-    if repr(versions) != repr((FORMAT, schema)):
+    version, schema = head.get("format"), head.get("schema")
+    newest = statements.find_newest_version("sqlite")  # both databases have the same versions
+    if type(version) is not int or type(schema) is not int or version != FORMAT or schema < statements.FIRST_VERSION:
         raise Invalid(
-            f"line 1: the export has format {quote_value(versions[0])} and schema {quote_value(versions[1])},"
-            f" and this Gatepost has {FORMAT} and {schema}",
-            hint="export again, with this version of Gatepost",
+            f"line 1: the export has format {quote_value(version)} and schema {quote_value(schema)}, and only format"
+            f" {FORMAT} from schema {statements.FIRST_VERSION} on can be imported",
+            hint="migrate the store that it came from, and export that: docs/decisions/0028-one-first-migration.md",
+        )
+    if schema > newest:
+        raise Invalid(
+            f"line 1: the export has schema {schema}, and this Gatepost knows schemas up to {newest}",
+            hint="upgrade gatepost: pip install -U gatepost",
         )
     if not isinstance(has_secrets := head.get("secrets"), bool):
         raise Invalid(f"line 1: 'secrets' must be true or false, not {quote_value(has_secrets)}")
-    return has_secrets
+    return Head(schema, has_secrets)
 
 
 def _build_foreign_error(number: int, problem: str) -> Invalid:
@@ -149,11 +170,14 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 class _Importer:
     """Inserts rows in batches: consecutive lines of one table."""
 
-    def __init__(self, tx: Transaction, tables: Mapping[str, Table], *, repair: bool, has_secrets: bool) -> None:
+    def __init__(
+        self, tx: Transaction, tables: Mapping[str, Table], *, repair: bool, has_secrets: bool, is_scratch: bool
+    ) -> None:
         self._tx = tx
         self._tables = tables
         self._repair = repair
         self._has_secrets = has_secrets
+        self._is_scratch = is_scratch
         self._table: Table | None = None
         self._batch: list[_Line] = []
         self._size = 0
@@ -179,8 +203,9 @@ class _Importer:
     def _add_row(self, number: int, table: Table, row: Any) -> None:
         size = _check_row(number, table, row)
         try:
-            row_checks.check_values(table.name, row)
-            self._note_rights(table.name, row)
+            if not self._is_scratch:
+                row_checks.check_values(table.name, row)
+                self._note_rights(table.name, row)
         except Invalid as error:
             refusal = Invalid(f"line {number}: {error.message}", hint=error.hint)
             if not self._repair:
@@ -190,7 +215,9 @@ class _Importer:
         if table is not self._table:
             self._finish_table()
             self._table = table
-        if table.name == "entities":  # whatever the file says: it keeps persons from looking like others
+        if (
+            table.name == "entities" and not self._is_scratch
+        ):  # whatever the file says: it keeps persons from looking like others
             row["display_key"] = text.fold_text(row["display"])
         self._size += size
         self._defer_references(number, table, row)
@@ -233,6 +260,9 @@ class _Importer:
     def finish(self) -> Summary:
         """Insert the rest and set the sequences, which PostgreSQL does not roll back; return the result."""
         self._finish_table()
+        if self._is_scratch:
+            catalog.write_counters(self._tx, self._counters)
+            return self.summary
         catalog.set_counters(self._tx, self._counters)
         for table in self._tables.values():
             catalog.set_sequences(self._tx, table)
