@@ -75,7 +75,7 @@ NUMBERS = {"after": 0, "after_arrival": 0, "since": 0, "first": 0, "before": 2, 
 NUMBERS |= {"cursor": 0, "limit": 10, "priority": 0}
 PLAN = {"catch_up": "once", "status": "pending"}
 NEW = {"id": "new"}
-ITEM_FILTER = {"pattern": "%x%", "ref_type": None, "priority": 2, "channel": None}
+ITEM_FILTER = {"message_type": None, "pattern": "%x%", "ref_type": None, "priority": 2, "channel": None}
 USAGE = {"period": 0, "offset": 0, "after_tokens": None}
 SAMPLES: dict[str, dict[str, Any]] = {
     "jobs/leases/has_other_holder": {"now": 1, "future": 3},
@@ -121,6 +121,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "mail/outgoing/insert": NEW | {"kind": "mail", "ack": "pending", "event": "new", "post": "unposted"},
     "mail/outgoing/keep_states": {"state": "delivered"},
     "mail/outgoing/list_posts": {"kind": "mail"},
+    "mail/outgoing/list_sent": {"message_type": None},
+    "mail/outgoing/list_thread": {"message_type": None},
     "mail/outgoing/set_ack": {"ack": "read"},
     "plans/plans/advance": PLAN,
     "plans/plans/update": PLAN,

@@ -80,7 +80,6 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
         _check_time(config, tx.now)
     is_added = tx.execute(
         "channels/triggers/insert",
-        id=tx.new_id("trg"),
         name=name,
         provider=spec.provider,
         scheme=scheme,
@@ -92,6 +91,7 @@ def add(tx: Transaction, spec: TriggerSpec, *, by: str | None = None) -> Trigger
         active=True,
         is_from_file=spec.is_from_file,
         next_at=_find_next(config, tx.now, tx.now),
+        id=tx.new_id("trg"),
         now=tx.now,
     )
     if not is_added:

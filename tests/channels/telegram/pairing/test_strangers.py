@@ -10,7 +10,7 @@ from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.telegram.buttons import PairingButton
 from gatepost.channels.telegram.markdown import convert_markdown
 from gatepost.channels.triggers.trigger import GroupMode
-from gatepost.directory import entity_actions as directory, entity_rows as entities
+from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gates import decision_actions as decisions
@@ -81,10 +81,10 @@ def test_a_renamed_entity_is_looked_up_by_its_new_display(kit: Kit) -> None:
 
 
 def test_a_new_person_is_compared_with_others_by_an_index(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    def list_page(*_: object, **__: object) -> None:
+    def page(*_: object, **__: object) -> None:
         raise AssertionError("all entities are read inside a transaction that writes")
 
-    monkeypatch.setattr(entities, "list_page", list_page)
+    monkeypatch.setattr(directory, "page", page)
 
     assert find_display(kit, EVE, "Ana") == "Ana"
 
