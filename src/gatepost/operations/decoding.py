@@ -18,6 +18,7 @@ from msgspec import inspect
 
 from gatepost.errors import Invalid, Malformed, quote_value
 from gatepost.operations.operation import Operation, Request
+from gatepost.operations.synonyms import find_meant_field
 from gatepost.operations.validation import NO_LABELS, explain
 
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
@@ -133,12 +134,25 @@ def _decode_json(body: bytes, kind: type, decode: Callable[[bytes], Any]) -> Any
     try:
         return decode(body)
     except msgspec.ValidationError:
-        pass
+        renamed_body = _rename_synonyms(body, kind)
+        if renamed_body is not None:
+            return _decode_json(renamed_body, kind, decode)
     except RecursionError:
         raise Malformed("the body is nested too deep", hint="send it flatter") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Malformed("the body is not JSON") from None
     raise _explain_body(body, kind)
+
+
+def _rename_synonyms(body: bytes, kind: Any) -> bytes | None:
+    """Return a body with the names of the fields that are meant; None if there is nothing to rename."""
+    try:
+        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    fields = {field.encode_name for field in msgspec.structs.fields(kind)}
+    renamed = {find_meant_field(name, fields, parts): value for name, value in parts.items()}
+    return msgspec.json.encode(renamed) if renamed.keys() != parts.keys() else None
 
 
 def _explain_body(body: bytes, kind: Any) -> Invalid:

@@ -23,6 +23,7 @@ from gatepost.operations.encoding import check_path, encode_json, refuse_nan
 from gatepost.operations.fields import MAX_SEQ
 from gatepost.operations.lenient_arguments import loosen, parse_scaled, split_reference
 from gatepost.operations.operation import MAX_WAIT, WAIT, Kind, Operation, Repetition, Request, list_operations
+from gatepost.operations.synonyms import find_meant_field
 from gatepost.operations.tool import Door, Tool
 from gatepost.operations.validation import relabel, suggest
 
@@ -190,6 +191,8 @@ class OperationTool:
             field = self._fields.get(argument)
             name = field.encode_name if field is not None and self.door is Door.RESIDENT else argument
             name = argument if argument in self.arguments else name
+            if self.operation.has_body:
+                name = find_meant_field(name, self.arguments, arguments)
             if name not in self.arguments:
                 names = [*self.arguments, *([WAIT] if self._can_wait else [])]
                 hint = suggest(argument, names) or (f"use {', '.join(names)}" if names else "leave it out")
