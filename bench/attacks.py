@@ -1,14 +1,16 @@
 """
-A caller with a key, beside callers without a key that try to block it.
+A caller with a key, beside others that try to block it.
 
 The caller pushes over one connection, one push after the other. Its figure is the 99th percentile of the times. The
 floor is the same without an attack, in turns. An attack is a process of its own. It either has one connection, on which
-it sends as fast as it can and which it opens again when it is closed, or it holds a number of incomplete requests. The
-memory of the gateway under all attacks is compared with its memory before the first one.
+it sends as fast as it can and which it opens again when it is closed, or it holds a number of incomplete requests; or
+it has a key, and sends one large body after the other, which is decoded whole and refused at its last field. The memory
+of the gateway under all attacks is compared with its memory before the first one.
 """
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +36,10 @@ ATTACKS: Final = {
     "bodies of 32 MiB without a key": (_POST_HEAD + b"\r\n", b" " * _MIB),
 }
 HALF_REQUESTS: Final = "half requests"
+LARGE_BODIES: Final = "bodies of 8 MiB that are decoded and refused"
+#: as large as a body may be, and with nearly as many values
+_LARGE_PUSH: Final = b'{"to": "agent-0", "data": [%b "%b"], "priority": "none"}' % (b"[]," * 90, b"x" * 8_000)
+_LARGE_BODY: Final = b'{"pushes": [%b]}' % b",".join([_LARGE_PUSH] * 1_000)
 
 megabytes: Final = Unit(" MB", 1, 1)
 
@@ -44,9 +50,10 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         baseline = turn()
         old_memory = turn.peak_memory
         assert baseline > 0
-        for name in (*ATTACKS, HALF_REQUESTS):
+        large_request = gateway.request("POST", "/api/inbox/batch", _LARGE_BODY)
+        for name in (*ATTACKS, HALF_REQUESTS, LARGE_BODIES):
             count = f"{effort.half_requests:,} " if name == HALF_REQUESTS else ""
-            with ChildProcess(_attack, gateway.port, name, effort.half_requests) as attack:
+            with ChildProcess(_attack, gateway.port, name, effort.half_requests, large_request) as attack:
                 yield Row(
                     claim=f"99th percentile of a push beside {count}{name}, SQLite FULL",
                     floor="the same without them",
@@ -113,13 +120,15 @@ def _build_body(number: int) -> bytes:
     return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()
 
 
-async def _attack(pipe: ParentPipe, port: int, name: str, half_requests: int) -> None:
+async def _attack(pipe: ParentPipe, port: int, name: str, half_requests: int, large_request: bytes) -> None:
     """Attack from `begin` to `end`, and say when it has begun and when all its connections are closed."""
     while True:
         await pipe.receive()
         ready = asyncio.Semaphore(0)
         if name == HALF_REQUESTS:
             tasks = [asyncio.create_task(_hold_half_request(port, ready)) for _ in range(half_requests)]
+        elif name == LARGE_BODIES:
+            tasks = [asyncio.create_task(_send_large_bodies(port, large_request, ready))]
         else:
             tasks = [asyncio.create_task(_flood(port, *ATTACKS[name], ready))]
         for _ in tasks:
@@ -156,3 +165,18 @@ async def _hold_half_request(port: int, ready: asyncio.Semaphore) -> None:
             ready.release()
             while await loop.sock_recv(connection, 65_536):
                 pass
+
+
+async def _send_large_bodies(port: int, request: bytes, ready: asyncio.Semaphore) -> None:
+    """Send the request again and again, each time when the one before was answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        while True:
+            writer.write(request)
+            ready.release()
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            [length] = re.findall(rb"content-length: (\d+)", head)
+            await reader.readexactly(int(length))
+    finally:
+        writer.close()

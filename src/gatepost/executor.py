@@ -33,6 +33,8 @@ R = TypeVar("R")
 
 #: seconds between two looks at the store while a request waits
 _POLL_INTERVAL: Final = 1.0
+#: seconds for which the elements of one batch may be made before others have their turn
+_TURN: Final = 0.002
 #: operations whose handler lies in a later room than their request
 _LATER_HANDLERS: Final = {
     "AskDecision": "gatepost.channels.reply_handlers",
@@ -96,14 +98,16 @@ class StepKind(Enum):
     TRY = auto()
     #: call a function that may take its time, outside any transaction
     PREPARE = auto()
+    #: let other callers have their turn
+    PAUSE = auto()
 
 
 class AnswerStep(NamedTuple):
     """What is to be done next for an answer."""
 
     kind: StepKind
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
+    function: Callable[..., Any] = lambda: None
+    args: tuple[Any, ...] = ()
     #: writes of one lane are done in the order of their calls
     lane: str = ""
     #: a caller has one large write under way
@@ -142,7 +146,12 @@ def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps
     assert batch is not None
     if names_others(request, caller):
         request = yield AnswerStep(StepKind.READ, authorize_names, (request, caller))
-    elements = batch.prepare(request, caller, key)
+    elements, turn_end = [], time.monotonic() + _TURN
+    for element in batch.prepare(request, caller, key):
+        elements.append(element)
+        if time.monotonic() > turn_end:
+            yield AnswerStep(StepKind.PAUSE)
+            turn_end = time.monotonic() + _TURN
     valid_elements = [element for element in elements if not isinstance(element, GatepostError)]
     outcomes: Sequence[Any] = []
     if valid_elements:
@@ -194,7 +203,7 @@ def _take(store: Store, step: AnswerStep) -> Any:
             return store.run_sync(step.function, *step.args)
         case StepKind.TRY:
             return dry_run_sync(store, step.function, *step.args)
-        case StepKind.PREPARE:
+        case StepKind.PREPARE | StepKind.PAUSE:
             return step.function(*step.args)
 
 
@@ -228,9 +237,9 @@ async def _take_together(store: Store, step: AnswerStep) -> Any:
         case StepKind.TRY:
             return await dry_run(store, step.function, *step.args)
         case StepKind.PREPARE:
-            import asyncio  # most commands have no event loop, and must start fast
-
             return await asyncio.to_thread(step.function, *step.args)
+        case StepKind.PAUSE:
+            return await asyncio.sleep(0)
 
 
 class LocalExecutor:

@@ -1,10 +1,12 @@
 """
 Strict parsing and encoding of JSON from outside: UTF-8, no NaN, no infinity, and a limited depth, so that code that
-reads the value later, from deeper in the call stack, does not exceed the recursion limit.
+reads the value later, from deeper in the call stack, does not exceed the recursion limit; and a limited number of
+values, because a decoder makes an object of each, in one call that nothing can interrupt.
 """
 
 import json
 import math
+import re
 from typing import Any, Final, Never
 
 from gatepost.core.text import check_storable, count_bytes
@@ -14,6 +16,25 @@ Json = Any
 
 
 MAX_DEPTH: Final = 100
+MAX_VALUES: Final = 100_000
+#: what lies before a value, a thousand times; no part gives back what it has, so that a wrong body takes no longer
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_THOUSAND_VALUES: Final = re.compile(rb'(?:[^",\[{]*+(?:' + _STRING + rb'[^",\[{]*+)*+[,\[{]){1000}+', re.DOTALL)
+
+
+def check_value_count(body: bytes) -> None:
+    """Raise TooLarge if JSON has over `MAX_VALUES` values. Most is known to have fewer by its size."""
+    if len(body) < 2 * MAX_VALUES or body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
+        return
+    position = 0
+    for _ in range(MAX_VALUES // 1_000):
+        match = _THOUSAND_VALUES.match(body, position)
+        if match is None:
+            return
+        position = match.end()
+    raise TooLarge(
+        f"the body has more than {MAX_VALUES:,} JSON values", hint="send smaller batches, or a reference to it"
+    )
 
 
 def parse_json(

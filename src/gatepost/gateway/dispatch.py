@@ -48,13 +48,22 @@ class Dispatcher:
             answer = await operation.handler(self._state, operation.request(**path), exchange)
             await self._answer(exchange, operation, answer)
             return
-        body: bytes | None = None
-        if exchange.method != "GET":
+        if exchange.method == "GET":
+            await self._answer_request(
+                exchange, operation, caller, get_decoder(operation).decode(path, exchange.query, None)
+            )
+            return
+        async with self._state.large_bodies.admit(exchange, caller, operation.max_body):
             began = time.monotonic()
             body = await self._read_body(exchange, operation)
             if time.monotonic() - began > CACHE_TIME:
                 caller = await self._admit(exchange, operation)
-        request = get_decoder(operation).decode(path, exchange.query, body if operation.has_body else None)
+            request = get_decoder(operation).decode(path, exchange.query, body if operation.has_body else None)
+            await self._answer_request(exchange, operation, caller, request)
+
+    async def _answer_request(
+        self, exchange: HttpExchange, operation: Operation, caller: Caller, request: Request[Any]
+    ) -> None:
         request = operation.access.bind(request, caller)
         if operation.kind is Kind.STREAM:
             await self._stream(exchange, request, caller)

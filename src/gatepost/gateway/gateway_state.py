@@ -1,16 +1,15 @@
 """What the operations of one gateway share."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from gatepost.channels.background.channel_tasks import Channels
 from gatepost.core.ports import Store
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.authentication import Authenticator
+from gatepost.gateway.body_limits import CallerLocks, LargeBodies
 from gatepost.gateway.page_files import PAGE_FOLDER
 from gatepost.gateway.stream_limits import StreamLimits
 from gatepost.gateway.stream_readers import LiveStreams
@@ -21,19 +20,6 @@ from gatepost.transports.signal_bus import SignalBus
 
 if TYPE_CHECKING:
     from gatepost.gateway.health_checks import Meters
-
-
-class CallerLocks:
-    """A lock for each caller: what takes long is done for one caller once at a time, and others come in between."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
-
-    def get(self, caller: Hashable) -> asyncio.Lock:
-        lock = self._locks.get(caller)
-        if lock is None:
-            lock = self._locks[caller] = asyncio.Lock()
-        return lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +39,7 @@ class GatewayState:
     #: None if this gateway has none
     channels: Channels | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
+    large_bodies: LargeBodies = field(default_factory=LargeBodies)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)
     attempt_limits: AttemptLimits = field(default_factory=AttemptLimits)
     stream_limits: StreamLimits = field(default_factory=StreamLimits)

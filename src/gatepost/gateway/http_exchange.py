@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gatepost.core.json_limits import check_value_count
 from gatepost.errors import GatepostError, TooLarge, Unavailable
 from gatepost.operations import problems
 from gatepost.operations.problems import MethodNotAllowed
@@ -78,6 +79,12 @@ class HttpExchange:
         length = self.headers.get("content-length", "0")
         self._is_body_read = length == "0" and "transfer-encoding" not in self.headers
 
+    @property
+    def declared_size(self) -> int | None:
+        """The size of the body as its head says it; None if it does not."""
+        length = self.headers.get("content-length", "" if "transfer-encoding" in self.headers else "0")
+        return int(length) if length.isdecimal() else None
+
     def list_headers(self) -> list[tuple[str, str]]:
         """Return all headers as they came, also those that came more than once."""
         return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.scope["headers"]]
@@ -110,7 +117,9 @@ class HttpExchange:
             parts.append(part)
             if not message.get("more_body"):
                 self._is_body_read = True
-                return b"".join(parts)
+                body = b"".join(parts)
+                check_value_count(body)
+                return body
 
     async def is_disconnected(self) -> bool:
         """Return True if the server knows that the caller has left. The body was read."""

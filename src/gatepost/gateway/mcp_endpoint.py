@@ -59,11 +59,12 @@ class McpEndpoint:
         browsers.check_origin_name(exchange, self._state.hosts)
         caller = await self._state.authenticator.authenticate(exchange.headers)
         app = await self._open()
-        began = time.monotonic()
-        body = await exchange.read_body(MAX_BODY)
-        if time.monotonic() - began > CACHE_TIME:
-            caller = await self._state.authenticator.authenticate(exchange.headers)
-        await app.answer(exchange.scope, body, exchange.receive, exchange.send, self._build_peer(exchange, caller))
+        async with self._state.large_bodies.admit(exchange, caller, MAX_BODY):
+            began = time.monotonic()
+            body = await exchange.read_body(MAX_BODY)
+            if time.monotonic() - began > CACHE_TIME:
+                caller = await self._state.authenticator.authenticate(exchange.headers)
+            await app.answer(exchange.scope, body, exchange.receive, exchange.send, self._build_peer(exchange, caller))
 
     async def _open(self) -> "McpApp":
         if find_spec("mcp") is None:

@@ -78,9 +78,10 @@ async def receive_webhook(
     headers = exchange.list_headers()
     with state.attempt_limits.watch(exchange.scope, f"hooks:{request.trigger}"):
         limit, is_verified = await check_head(request.trigger, headers, state.store)
-        with state.unverified_bodies.reserve() as count_part:
-            body = await exchange.read_body(limit, None if is_verified else count_part)
-            return await receive(request.trigger, headers, body, state.store, exchange.query)
+        async with state.large_bodies.admit(exchange, f"hooks:{request.trigger}", limit):
+            with state.unverified_bodies.reserve() as count_part:
+                body = await exchange.read_body(limit, None if is_verified else count_part)
+                return await receive(request.trigger, headers, body, state.store, exchange.query)
 
 
 async def check_head(name: str, headers: Iterable[tuple[str, str]], store: Store) -> tuple[int, bool]:

@@ -158,7 +158,7 @@ def _rename_synonyms(body: bytes, kind: Any) -> bytes | None:
 def _explain_body(body: bytes, kind: Any) -> Invalid:
     """
     Return what is wrong with a body that msgspec has refused. msgspec splits a long one into its fields, and only the
-    wrong field is parsed, if it is short: a body may have 32 MiB, and everybody else waits meanwhile.
+    wrong field is parsed, if it is short: a body may have 8 MiB, and everybody else waits meanwhile.
     """
     try:
         if len(body) <= _MAX_PARSED_LENGTH:

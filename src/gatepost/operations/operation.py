@@ -22,7 +22,7 @@ are four other kinds of operation:
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
@@ -190,8 +190,9 @@ class Kind(StrEnum):
 class BatchHandler:
     """A handler whose waiting calls share one transaction."""
 
-    #: (request, caller, Idempotency-Key) -> the elements that the verb gets; an error among them is its own outcome
-    prepare: Callable[[Any, Caller, str | None], Sequence[Any]]
+    #: (request, caller, Idempotency-Key) -> the elements that the verb gets; an error among them is its own outcome.
+    #: They may be made one by one: others have their turn in between
+    prepare: Callable[[Any, Caller, str | None], Iterable[Any]]
     verb: Callable[..., Sequence[Any]]
     #: (request, outcomes) -> the answer; it may raise the error of an outcome
     present: Callable[[Any, Sequence[Any]], Any]

@@ -19,7 +19,7 @@ from gatepost.operations.operation import Repetition, Request, RequestPart, View
 from gatepost.operations.problems import build_problem
 
 _MAX_BATCH_LENGTH: Final = 1_000
-_MAX_BATCH_BODY: Final = 32 * 1024 * 1024
+_MAX_BATCH_BODY: Final = 8 * 1024 * 1024
 
 #: decoded by itself, so that a wrong member does not spoil the others
 RawPush = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/PushEvent"})]

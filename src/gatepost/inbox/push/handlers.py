@@ -4,7 +4,7 @@ Push: one event, many, or the call of a service. Waiting pushes share one transa
     request  ->  Push (or, in a batch, its error)  ->  push.push_all  ->  an outcome for each  ->  answer
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gatepost.core import address
@@ -84,8 +84,8 @@ def _present_push(request: PushEvent, outcomes: Sequence[PushOutcome]) -> PushRe
     return PushResultView.of(get_result(outcomes))
 
 
-def _prepare_pushes(request: PushEvents, caller: Caller, key: str | None) -> list[Push | GatepostError]:
-    return [_build_push_or_error(bytes(member), caller) for member in request.pushes]
+def _prepare_pushes(request: PushEvents, caller: Caller, key: str | None) -> Iterator[Push | GatepostError]:
+    return (_build_push_or_error(bytes(member), caller) for member in request.pushes)
 
 
 def _build_push_or_error(member: bytes, caller: Caller) -> Push | GatepostError:
