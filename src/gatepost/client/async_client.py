@@ -60,16 +60,11 @@ class Client:
             except Unavailable as error:
                 raise httpx2.ConnectError(error.message, request=request) from error
 
-        headers = {"x-secret-key": key} if key else {}
-        if public_key and token:
-            headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
-        if act_as:
-            headers["x-act-as"] = act_as
         try:
             base = httpx2.URL(url)
             self._http = httpx2.AsyncClient(
                 base_url=base,
-                headers=headers,
+                headers=request_retries.build_headers(key, public_key, token, act_as),
                 timeout=timeout,
                 # a proxy that the environment names is not for this machine
                 trust_env=base.host not in _LOCAL_HOSTS,
@@ -112,9 +107,7 @@ class Client:
                 if pause is None:
                     raise request_retries.build_connection_error(error) from error
             else:
-                is_final = not call.is_repeatable or response.status_code not in request_retries.RETRY_STATUSES
-                wait = request_retries.parse_retry_after(response.headers.get("retry-after", ""))
-                pause = None if is_final else retries.next_pause(wait)
+                pause = retries.find_pause(call, response.status_code, response.headers.get("retry-after"))
                 if pause is None:
                     return request_retries.read_answer(request, call, response.status_code, response.content)
             await asyncio.sleep(pause)

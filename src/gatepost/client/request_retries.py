@@ -28,29 +28,14 @@ SILENCE_TIMEOUT: Final = 45.0
 #: items of a page
 PAGE_LENGTH: Final = 500
 #: statuses of a gateway, or of a proxy, that asks to try again
-RETRY_STATUSES: Final = (429, 503)
+_RETRY_STATUSES: Final = (429, 503)
 
 _BACKOFF: Final = Backoff(0.05, cap=2.0, jitter=(0.5, 1.0))
 #: errors by the last part of the type of a problem
-_ERRORS: Final = {
+_ERRORS: Final[dict[str, type[GatepostError]]] = {
     error.type: error
-    for error in (
-        errors.NotFound,
-        errors.Unauthorized,
-        errors.Refused,
-        errors.Conflict,
-        errors.Late,
-        errors.Lost,
-        errors.LimitReached,
-        errors.Invalid,
-        errors.Malformed,
-        errors.UnknownAddress,
-        errors.Reused,
-        errors.TooLarge,
-        errors.Unavailable,
-        errors.TooManyAttempts,
-        errors.TooManyStreams,
-    )
+    for error in vars(errors).values()
+    if isinstance(error, type) and issubclass(error, GatepostError) and "type" in vars(error)
 }
 #: for answers of a proxy in front of a gateway; of errors that share a status the first counts
 _ERRORS_BY_STATUS: Final[dict[int, type[GatepostError]]] = {
@@ -71,6 +56,14 @@ class HttpCall(NamedTuple):
     has_new_key: bool
     #: seconds that the gateway may wait before it answers
     wait: float
+
+
+def build_headers(key: str | None, public_key: str | None, token: str | None, act_as: str | None) -> dict[str, str]:
+    """Return the headers that say who sends, and whom the administrator acts as."""
+    headers = {"x-secret-key": key, "x-act-as": act_as}
+    if public_key and token:
+        headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
+    return {name: value for name, value in headers.items() if value}
 
 
 def build_call(request: Request[Any], key: str | None = None) -> HttpCall:
@@ -117,6 +110,13 @@ class RetrySchedule:
         self._retries += 1
         return pause if time.monotonic() + pause <= self._end else None
 
+    def find_pause(self, call: HttpCall, status: int, retry_after: str | None) -> float | None:
+        """Return the seconds to wait before a request is sent again; None if its answer is final."""
+        if not call.is_repeatable or status not in _RETRY_STATUSES:
+            return None
+        is_number = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+        return self.next_pause(float(retry_after or 0) if is_number else 0.0)
+
 
 def list_pages(
     send: Callable[[Request[Page[V]]], Page[V]], request: Request[Page[V]], limit: int | None
@@ -152,11 +152,6 @@ def get_resume_position(event: StreamedView) -> str:
     if "resumeFrom" not in document:
         raise Refused(document["reason"])
     return str(document["resumeFrom"])
-
-
-def parse_retry_after(text: str) -> float:
-    """Return how many seconds the gateway asks to wait."""
-    return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
 def build_connection_error(cause: Exception | None) -> Unavailable:

@@ -54,11 +54,7 @@ class SyncClient:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Invalid(f"{url!r} is not the URL of a gateway", hint="write it as http://127.0.0.1:4283")
         self._parts = parts
-        self._headers = {"x-secret-key": key} if key else {}
-        if public_key and token:
-            self._headers |= {"x-public-key": public_key, "authorization": f"Bearer {token}"}
-        if act_as:
-            self._headers["x-act-as"] = act_as
+        self._headers = request_retries.build_headers(key, public_key, token, act_as)
         self._retry_time = retry_time
         self._timeout = timeout
         self._check = check
@@ -92,12 +88,7 @@ class SyncClient:
                 if pause is None:
                     raise request_retries.build_connection_error(cause) from cause
             else:
-                is_final = not call.is_repeatable or status not in request_retries.RETRY_STATUSES
-                pause = (
-                    None
-                    if is_final
-                    else retries.next_pause(request_retries.parse_retry_after(headers.get("retry-after", "")))
-                )
+                pause = retries.find_pause(call, status, headers["retry-after"])
                 if pause is None:
                     return request_retries.read_answer(request, call, status, body)
             time.sleep(pause)
@@ -128,11 +119,10 @@ class SyncClient:
                     if event.event == "ended":
                         after = request_retries.get_resume_position(event)
                         break
-                    if event.event == "connected":
-                        if on_connect is not None:
-                            on_connect()
-                        continue
-                    yield event
+                    if event.event != "connected":
+                        yield event
+                    elif on_connect is not None:
+                        on_connect()
             except (OSError, http.client.HTTPException, Unavailable) as failure:
                 error = failure
             pause = retries.next_pause()

@@ -51,7 +51,8 @@ def renew(tx: Transaction, ids: Sequence[str], holder: str, hold: Duration) -> N
 
 def complete(tx: Transaction, id: str, holder: str) -> None:
     """End a job as done; raise `Conflict` if another runner has taken it meanwhile."""
-    if not _finish(tx, id, holder, due_at=tx.now, ended_at=tx.now, outcome="done", error=None):
+    end = {"due_at": tx.now, "ended_at": tx.now, "outcome": "done", "error": None}
+    if not tx.execute("jobs/jobs/finish", id=id, holder=holder, **end):
         raise Conflict(f"the job {id!r} went to another runner meanwhile")
 
 
@@ -69,10 +70,10 @@ def fail(
     outage does not end it.
     """
     is_last_attempt = job.attempts + 1 >= MAX_JOB_ATTEMPTS and not is_outage
-    is_still_owner = _finish(
-        tx,
-        job.id,
-        holder,
+    is_still_owner = tx.execute(
+        "jobs/jobs/finish",
+        id=job.id,
+        holder=holder,
         due_at=tx.now + (compute_job_delay(job.attempts) if retry_in is None else retry_in),
         ended_at=tx.now if is_last_attempt else None,
         outcome="failed" if is_last_attempt else None,
@@ -108,20 +109,3 @@ def make_due(tx: Transaction, max_lease: Duration) -> None:
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:
     return tx.execute("jobs/jobs/reap", before=before, limit=limit)
-
-
-def _finish(
-    tx: Transaction,
-    id: str,
-    holder: str,
-    *,
-    due_at: Instant,
-    ended_at: Instant | None,
-    outcome: str | None,
-    error: str | None,
-) -> bool:
-    """End a job, or put it back until it is due; return False if the holder has lost it."""
-    row_count = tx.execute(
-        "jobs/jobs/finish", id=id, holder=holder, due_at=due_at, ended_at=ended_at, outcome=outcome, error=error
-    )
-    return row_count == 1

@@ -14,7 +14,7 @@ fails, and `finish_run` keeps the lease if gates make the run continue.
     hand_over       the process stops                    stays open, another process continues at once
 """
 
-from typing import Final
+from typing import Final, Unpack
 
 from msgspec.structs import replace
 
@@ -101,7 +101,7 @@ def stop_at_limit(
     leases.release_or_raise(tx, run_lease.lease)
     run = run_lease.run
     write_step(tx, run, step_number, Prompt(note))
-    weight = _end_run(tx, run_lease, RunStatus.COMPLETED, summary=summary, limit=limit)
+    weight = _end_run(tx, run_lease, RunStatus.COMPLETED, summary=summary, limit_reached=limit)
     _update_mind(tx, run_lease, weight, context_tokens)
     if rest_until is not None:
         start_budget_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
@@ -186,18 +186,10 @@ def hand_over(tx: Transaction, run_lease: RunLease) -> None:
     tx.after_commit(Signal(Topic("inbox", run_lease.run.agent), "handover"))
 
 
-def _end_run(
-    tx: Transaction,
-    run_lease: RunLease,
-    status: RunStatus,
-    *,
-    summary: str = "",
-    error: str | None = None,
-    limit: RunLimit | None = None,
-) -> int:
+def _end_run(tx: Transaction, run_lease: RunLease, status: RunStatus, **result: Unpack[runs.RunResult]) -> int:
     """End a run and its claim; return the weight of the run in tokens."""
     run = run_lease.run
-    weight = runs.end(tx, run.number, status, summary=summary, error=error, limit=limit)
+    weight = runs.end(tx, run.number, status, **result)
     if weight is None:
         raise Lost(f"the run {run.id!r} has ended")
     inbox.ack(tx, run.claim, owner=run.id, fence=run.claim_fence)

@@ -4,7 +4,7 @@ Runs, with what belongs to them: the steps of the journal, and the mind that a r
 A step's body is JSON with the fields of its turn.
 """
 
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 import msgspec
 
@@ -42,22 +42,21 @@ def find_first_since(tx: Reader, since: Instant) -> int:
     return fetch_number(tx, "residents/runs/find_first_since", since=since)
 
 
-def end(
-    tx: Transaction,
-    run: int,
-    status: RunStatus,
-    *,
-    summary: str = "",
-    error: str | None = None,
-    limit: RunLimit | None = None,
-) -> int | None:
+class RunResult(TypedDict, total=False):
+    """What is said of the end of a run."""
+
+    summary: str
+    error: str
+    limit_reached: RunLimit
+
+
+def end(tx: Transaction, run: int, status: RunStatus, **result: Unpack[RunResult]) -> int | None:
     """
     End a run; return its tokens, or None if it was not running. A run that completes while a call of it is open waits
     for the result of that call.
     """
-    row = tx.fetch_one(
-        "residents/runs/end", number=run, status=status, summary=summary, error=error, limit_reached=limit, now=tx.now
-    )
+    columns = {"summary": "", "error": None, "limit_reached": None, **result}
+    row = tx.fetch_one("residents/runs/end", number=run, status=status, now=tx.now, **columns)
     return int(row.tokens) if row else None
 
 
