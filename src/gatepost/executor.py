@@ -2,7 +2,7 @@
 Run an operation on a store: check who asks, call the handler, return the answer.
 
 Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. What the store
-has to do for an answer is said once, as steps (`plan_answer`). `LocalExecutor` takes them on its own thread, without an
+has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecutor` takes them on its own thread, without an
 event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
 """
 
@@ -20,7 +20,7 @@ import msgspec
 
 from gatepost.core.dry_run import dry_run, dry_run_sync
 from gatepost.core.ports import Store, Transaction, needs_room
-from gatepost.directory.authorization_actions import authorize_names, execute
+from gatepost.directory.authorization_actions import answer_request, authorize_names
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.operations import access, discovery
@@ -65,16 +65,16 @@ def load_handler(operation: Operation) -> None:
 
 
 @needs_room(lambda request, *_: request.operation.needs_room)
-def execute_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
+def answer_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation
     path = [getattr(request, name) for name in operation.path_fields]
     scope = _hash([operation.endpoint, path, caller.kind, caller.name])  # a database cannot index a path of any length
-    return run_once(tx, scope, key, _hash(request), _execute_as_json, request, caller, prepared)
+    return run_once(tx, scope, key, _hash(request), _answer_as_json, request, caller, prepared)
 
 
-def _execute_as_json(tx: Transaction, request: Request[Any], caller: Caller, prepared: Any) -> Any:
-    return msgspec.to_builtins(execute(tx, request, caller, prepared))
+def _answer_as_json(tx: Transaction, request: Request[Any], caller: Caller, prepared: Any) -> Any:
+    return msgspec.to_builtins(answer_request(tx, request, caller, prepared))
 
 
 def _hash(value: Any) -> str:
@@ -118,13 +118,13 @@ class AnswerStep(NamedTuple):
 Steps = Generator[AnswerStep, Any, Any]
 
 
-def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -> Steps:
+def walk_to_answer(request: Request[Any], caller: Caller, key: str | None = None) -> Steps:
     """Return the steps that answer a request; `key` is its idempotency key."""
     operation = request.operation
     if operation.batch is not None:
         return (yield from _plan_batch(request, caller, key))
     if operation.is_dry_run:
-        return (yield AnswerStep(StepKind.TRY, execute, (request, caller)))
+        return (yield AnswerStep(StepKind.TRY, answer_request, (request, caller)))
     prepared = None
     if operation.preparation is not None:
         try:
@@ -133,11 +133,11 @@ def plan_answer(request: Request[Any], caller: Caller, key: str | None = None) -
         except GatepostError as error:
             prepared = error
     if operation.kind is Kind.READ:
-        return (yield AnswerStep(StepKind.READ, execute, (request, caller, prepared)))
+        return (yield AnswerStep(StepKind.READ, answer_request, (request, caller, prepared)))
     lane = operation.build_lane(request)
     if key is None:
-        return (yield AnswerStep(StepKind.WRITE, execute, (request, caller, prepared), lane))
-    return (yield AnswerStep(StepKind.WRITE, execute_once, (request, caller, key, prepared), lane))
+        return (yield AnswerStep(StepKind.WRITE, answer_request, (request, caller, prepared), lane))
+    return (yield AnswerStep(StepKind.WRITE, answer_once, (request, caller, key, prepared), lane))
 
 
 def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps:
@@ -254,13 +254,13 @@ class LocalExecutor:
         checked = _check(request, self._caller, key)
         end = _find_end(checked)
         while True:
-            answer = _build_answer(checked, take_steps(self._store, plan_answer(checked, self._caller, key)), key)
+            answer = _build_answer(checked, take_steps(self._store, walk_to_answer(checked, self._caller, key)), key)
             pause = _find_pause(checked, answer, end)
             if pause is None:
                 break
             time.sleep(pause)
         if (following := _find_following(checked, answer)) is not None:
-            self._store.run_sync(execute, following, self._caller)
+            self._store.run_sync(answer_request, following, self._caller)
         return cast("R", answer)
 
 
@@ -276,7 +276,7 @@ class AsyncExecutor:
         checked = _check(request, self._caller, key)
         end = _find_end(checked)
         while True:
-            steps = plan_answer(checked, self._caller, key)
+            steps = walk_to_answer(checked, self._caller, key)
             answer = _build_answer(checked, await take_steps_together(self._store, steps), key)
             pause = _find_pause(checked, answer, end)
             if pause is None:
@@ -284,7 +284,7 @@ class AsyncExecutor:
             await asyncio.sleep(pause)
         if (following := _find_following(checked, answer)) is not None:
             lane = following.operation.build_lane(following)
-            await self._store.run(execute, following, self._caller, lane=lane)
+            await self._store.run(answer_request, following, self._caller, lane=lane)
         return cast("R", answer)
 
 

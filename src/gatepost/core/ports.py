@@ -150,7 +150,7 @@ class Store(Protocol):
 
     @property
     def signal_failures(self) -> int:
-        """How often the signal sink raised after a commit. Those signals are lost; the janitor sends them again."""
+        """How often the signal sink raised after a commit. Those signals are lost, and found again by query."""
 
     def run_sync(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb in a transaction of its own on this thread."""

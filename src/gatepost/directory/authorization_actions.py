@@ -20,7 +20,7 @@ Q = TypeVar("Q", bound=Request[Any])
 
 
 @needs_room(lambda request, *_: request.operation.needs_room)
-def execute(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
+def answer_request(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
     """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
     operation = request.operation
     authorized = authorize_names(tx, request, caller)

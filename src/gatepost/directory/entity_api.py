@@ -1,4 +1,4 @@
-"""Entities: agents, humans and services. What agents have besides is in `agents.py`."""
+"""Entities: agents, humans and services. What agents have besides is in `residents/agent_api.py`."""
 
 from typing import Annotated
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from gatepost.directory.authorization_actions import authorize_names, execute
+from gatepost.directory.authorization_actions import answer_request, authorize_names
 from gatepost.errors import GatepostError
-from gatepost.executor import names_others, plan_answer, take_steps_together
+from gatepost.executor import names_others, take_steps_together, walk_to_answer
 from gatepost.gateway import waiting_requests
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
@@ -113,7 +113,7 @@ class Dispatcher:
         """Return the answer to a request whose names the caller may act for; `key` is its idempotency key."""
         if request.operation.needs_gateway:
             return await request.operation.handler(self._state, await self._authorize_names(request, caller), caller)
-        steps = plan_answer(request, caller, key)
+        steps = walk_to_answer(request, caller, key)
         return await take_steps_together(self._state.store, steps, self._state.caller_locks.get(caller))
 
     async def _run_waiting(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
@@ -158,7 +158,7 @@ class Dispatcher:
             return
         try:
             lane = following.operation.build_lane(following)
-            await self._state.store.run(execute, following, caller, lane=lane)
+            await self._state.store.run(answer_request, following, caller, lane=lane)
         except GatepostError as error:
             log.warning("a follow-up failed", operation=following.operation.name, reason=error.message)
 

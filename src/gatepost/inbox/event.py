@@ -36,9 +36,9 @@ MAX_HOPS: Final = 10_000
 CHAIN_PAUSE: Final[Duration] = 5 * MINUTE
 #: the type of mail whose sender gave it none
 DEFAULT_MESSAGE_TYPE: Final = "message"
-#: the metadata of a message that its sender has forwarded: somebody else may have written it
 #: the beginning of the dedup keys of decisions
 DECISION_KEY: Final = "decision:"
+#: the metadata of a message that its sender has forwarded: somebody else may have written it
 _FORWARDED_FIELDS: Final = frozenset(("forwarded", f"{TELEGRAM}_forwarded"))
 _BUTTON_FIELDS: Final = ("callback_data", f"{TELEGRAM}_callback_data")
 

@@ -13,7 +13,7 @@ from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.spaces.space import Member, Message, Space
 
 Title = Annotated[str, describe("the name of the space", minLength=1, maxLength=200)]
-Reader = Annotated[str, describe("entity that reads; default: the caller", maxLength=200)] | None
+ReadingMember = Annotated[str, describe("entity that reads; default: the caller", maxLength=200)] | None
 
 
 class SpaceView(RecordView[Space]):
@@ -177,7 +177,7 @@ class ReadMessages(Request[MessagePage]):
     """Read messages, oldest first: after a number, before one, or the last ones. The administrator may be a member."""
 
     id: str
-    member: Reader = None
+    member: ReadingMember = None
     after_seq: Seq | None = None
     before_seq: Seq | None = None
     limit: Limit = 50
@@ -231,4 +231,4 @@ class WatchSpace(Stream[MessageView]):
     """Watch messages as they are posted. Resumes from Last-Event-ID, which is a message's number."""
 
     id: str
-    member: Reader = None
+    member: ReadingMember = None

@@ -348,7 +348,7 @@ class ThreadedStore(ABC):
         """Send signals after a commit, and count a failure: the transaction is stored all the same."""
         try:
             self._signal_sink(signals)
-        except Exception:  # noqa: BLE001 (a signal is a hint; the janitor signals again)
+        except Exception:  # noqa: BLE001 (a signal is a hint: every process looks for work without one)
             with self._lock:
                 self.signal_failures += 1
 

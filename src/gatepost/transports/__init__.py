@@ -40,10 +40,12 @@ def open_transport(
             from gatepost.transports.nats import NatsTransport
 
             return NatsTransport(url, on_change=on_change)
-        case _:
+        case "redis" | "rediss" | "unix":
             from gatepost.transports.redis import RedisTransport
 
             return RedisTransport(url, on_change=on_change)
+        case scheme:
+            raise ValueError(f"no transport has the scheme {scheme!r}")
 
 
 def open_intake_queue(url: str) -> "IntakeQueue | None":

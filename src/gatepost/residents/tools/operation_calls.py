@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.core.json_limits import Json
-from gatepost.directory.authorization_actions import execute
+from gatepost.directory.authorization_actions import answer_request
 from gatepost.errors import GatepostError, Invalid
 from gatepost.gates import gate_actions as gates
 from gatepost.gates.decision_api import AskDecision, QuestionRequest, ReviseDecision
@@ -35,7 +35,7 @@ def call_operation(ctx: ToolContext, tool: OperationTool, arguments: Mapping[str
     caller, access = Caller(CallerKind.ENTITY, ctx.agent.name), request.operation.access
     try:
         access.admit(caller)
-        return build_result(tool, execute(ctx.tx, access.bind(request, caller), caller))
+        return build_result(tool, answer_request(ctx.tx, access.bind(request, caller), caller))
     except GatepostError as error:
         tool.relabel(error)
         raise
