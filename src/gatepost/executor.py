@@ -2,8 +2,8 @@
 Run an operation on a store: check who asks, call the handler, return the answer.
 
 Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. What the store
-has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecutor` takes them on its own thread, without an
-event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
+has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecutor` takes them on its own thread, without
+an event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
 """
 
 import asyncio
