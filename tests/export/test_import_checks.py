@@ -111,6 +111,7 @@ REFUSED_VALUES: list[tuple[str, str, Any]] = [
     ),
     ("agents", "rest_until", 2**60),
     ("goals", "priority", 1_001),
+    *(("entities", "skills", value) for value in ("", "x", "[1]", '{"a":"b"}')),
     *(("minds", "summaries", value) for value in ("", '"x"', "[1]", '{"a":"b"}', DEEPER)),
     ("runs", "limit_reached", "patience"),
     *(("calls", "result", value) for value in ("", "{torn", DEEP, DEEPER)),

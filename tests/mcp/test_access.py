@@ -48,6 +48,15 @@ TOOL_CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "post_note": (REFUSED, {**TASK, "note": "hello", "sender": "analyst"}),
     "add_work_item": (REFUSED, {**TASK, "made_by": "analyst"}),
     "read_notes": (OPEN, TASK),
+    "create_route": (REFUSED, {"name": "all", "targets": ["designer"]}),
+    "list_routes": (REFUSED, {}),
+    "update_route": (REFUSED, {"route": "all", "rank": 1}),
+    "disable_route": (REFUSED, {"route": "all"}),
+    "list_dead_letters": (REFUSED, {}),
+    "replay_dead_letter": (REFUSED, {"id": "dead_1"}),
+    "discard_dead_letter": (REFUSED, {"id": "dead_1"}),
+    "list_triggers": (REFUSED, {}),
+    "disable_trigger": (REFUSED, {"name": "all"}),
 }
 RESOURCES: Final = ["inbox://analyst", "inbox://nobody", "space://{space}", "decision://{decision}"]
 

@@ -13,6 +13,7 @@ from gatepost.gates.gate_api import AddGate
 from gatepost.inbox.item_api import DrainInbox, ListInbox
 from gatepost.operations.lenient_arguments import parse_wait
 from gatepost.operations.operation_tool import OperationTool, load_tools
+from gatepost.residents import agent_actions as agents
 from tests.mcp.mcp_setup import McpSetup
 from tests.support.collected_failures import CollectedFailures
 
@@ -24,6 +25,18 @@ async def test_the_list_of_tools_is_short(setup: McpSetup) -> None:
     async with setup.open_client("http", "2025-11-25") as client:
         document = (await client.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
     assert len(document) / 4 < MAX_TOKENS
+
+
+async def test_only_an_agent_with_the_skill_is_offered_the_tools_for_routing(setup: McpSetup) -> None:
+    setup.store.run_sync(agents.set_skills, "designer", ["routing"])
+    names = {}
+    for agent in ("analyst", "designer"):
+        async with setup.open_client("http", name=agent) as client:
+            names[agent] = {tool.name for tool in (await client.list_tools()).tools}
+    async with setup.open_http({"x-secret-key": setup.gateway_thread.gateway.admin_key}) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == names["analyst"]
+    assert names["designer"] - names["analyst"] == {tool.name for tool in load_tools().values() if tool.skill}
+    assert "create_route" not in names["analyst"]
 
 
 def test_every_tool_is_described() -> None:

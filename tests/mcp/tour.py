@@ -1,19 +1,27 @@
 """A tour through every tool, for any client: it uses each as a model does, and checks what comes back."""
 
+from gatepost.channels import chat_handlers as chat
+from gatepost.channels.chat_api import SendChat
+from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.actions import TriggerSpec
+from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
+from gatepost.core.times import HOUR
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
 from gatepost.operations.operation_tool import load_tools
+from gatepost.residents import agent_actions as agents
 from tests.mcp.mcp_setup import McpSetup, ToolCaller
 
 
 async def call_every_tool(setup: McpSetup, analyst: ToolCaller, designer: ToolCaller) -> None:
-    """Call each tool as the analyst, and those that need another as the designer."""
+    """Call each tool as the analyst, who has all skills, and those that need another as the designer."""
+    setup.store.run_sync(agents.set_skills, "analyst", ["routing"])
     setup.store.run_sync(
         push.push_event, Push(to="analyst", source="test", content="Pull the Q4 numbers", subject="Q4")
     )
 
-    agents = await analyst.call("list_agents")
-    assert [agent["name"] for agent in agents["items"]] == ["analyst", "designer", "developer"]
+    listed = await analyst.call("list_agents")
+    assert [agent["name"] for agent in listed["items"]] == ["analyst", "designer", "developer"]
 
     [item] = (await analyst.call("read_inbox", state="pending"))["items"]
     assert (item["content"], item["subject"], item["state"]) == ("Pull the Q4 numbers", "Q4", "pending")
@@ -88,4 +96,27 @@ async def call_every_tool(setup: McpSetup, analyst: ToolCaller, designer: ToolCa
     assert note["recipients"] == ["designer"]
     assert [item["id"] for item in (await designer.call("read_notes", **task))["items"]] == [note["id"]]
 
+    await call_routing_tools(setup, analyst, designer)
     assert analyst.called | designer.called == set(load_tools())
+
+
+async def call_routing_tools(setup: McpSetup, analyst: ToolCaller, designer: ToolCaller) -> None:
+    """Call what an agent with the skill `routing` has, as the analyst, who is a guest."""
+    assert await designer.refuse("list_routes") == (
+        "'designer' lacks the skill 'routing'"
+        " (hint: `gatepost agent set NAME --skill routing` gives an agent the skill)"
+    )
+    for text in ("Is anybody there?", "Hello?"):
+        setup.store.run_sync(chat.send, SendChat(content=text), sender="admin")
+    every_hour = TriggerConfig(schedule=TriggerSchedule(every=HOUR))
+    setup.store.run_sync(triggers.add, TriggerSpec(name="pulse", provider="cron", config=every_hour), by="analyst")
+
+    route = await analyst.call("create_route", name="people", channel="cli", targets=["designer"], rank="5")
+    assert [item["id"] for item in (await analyst.call("list_routes"))["items"]] == [route["id"]]
+    assert (await analyst.call("update_route", route="people", rank=7))["rank"] == 7
+    first, second = (await analyst.call("list_dead_letters"))["items"]
+    assert (await analyst.call("replay_dead_letter", id=first["id"]))["targets"] == ["designer"]
+    assert (await analyst.call("discard_dead_letter", id=second["id"]))["id"] == second["id"]
+    assert (await analyst.call("disable_route", route="people"))["active"] is False
+    assert [item["name"] for item in (await analyst.call("list_triggers"))["items"]] == ["pulse"]
+    assert (await analyst.call("disable_trigger", name="pulse"))["active"] is False

@@ -93,6 +93,5 @@ def configs(draw: st.DrawFn) -> AgentConfig:
             phases=tuple(Phase(step=step, tools=tuple(draw(st.lists(tool_names, max_size=3)))) for step in steps),
         ),
         budget=draw(st.none() | budgets),
-        skills=tuple(draw(st.sampled_from([[], ["routing"]]))),
         capabilities=tuple(sorted(draw(st.sets(st.integers(0, 18), max_size=4)))),
     )

@@ -1,6 +1,7 @@
 """`gatepost agent` for those who live here: adding, changing, pausing, and looking at what they did."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,19 @@ def test_replay(cli: CommandLine) -> None:
     assert cli("agent", "replay", "evt_1").code == 2
     assert cli("agent", "replay", "run_" + "0" * 32).code == 1
     assert "is not a model" in cli("agent", "replay", waiting_run.run_id, "--model", "nonsense").error
+
+
+def test_a_guest_has_skills_and_stays_a_guest(cli: CommandLine, tmp_path: Path) -> None:
+    agent = cli.run_ok("agent", "add", "router", "--skill", "routing", "--json").json
+    assert (agent["skills"], agent["resident"]) == (["routing"], False)
+    assert "skills  routing" in re.sub(" +", "  ", cli.run_ok("agent", "show", "router").out)
+    emptied = cli.run_ok("agent", "set", "router", "--no-skill", "--json").json
+    assert (emptied["skills"], emptied["resident"]) == ([], False)
+    file = tmp_path / "router.json"
+    file.write_text('{"skills": ["routing"]}')
+    again = cli.run_ok("agent", "set", "router", "--config", str(file), "--json").json
+    assert (again["skills"], again["resident"]) == (["routing"], False)
+    assert cli("agent", "set", "router", "--skill", "juggling").error == "--skill: 'juggling' is not one of routing"
 
 
 def test_a_template_makes_a_team_that_gets_what_people_write(empty_cli: CommandLine) -> None:

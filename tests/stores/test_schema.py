@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from gatepost.directory import entity_rows as entities
 from gatepost.errors import Unavailable
+from gatepost.residents import agent_actions as agents
 from gatepost.stores import statements
 from gatepost.testing import Kit
 from tests.support.waits import LAST_RESORT
@@ -120,24 +121,49 @@ def normalize_sql(text: str) -> str:
     return re.sub(r"\s*([(),])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
-def test_entities_of_an_older_store_are_found_by_how_they_are_shown(
-    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url, _ = urls
-    names = {"Ana": "ana", "\uff28USAM": "husam", "Gro\u00df": "gross", "GRO\u1e9e": "gross", "\ufb01n": "fin"}
-    values = ", ".join(f"({place}, 'x{place}', 'human', '{name}', 1)" for place, name in enumerate(names, 1))
-    text = f"INSERT INTO entities (number, name, kind, display, created_at) VALUES {values}"
+def make_older_store(url: str, version: int, texts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a store of an older version, and run statements on it."""
     with monkeypatch.context() as patch, Kit(url) as kit:
-        patch.setattr(statements, "find_newest_version", lambda _: 15)
+        patch.setattr(statements, "find_newest_version", lambda _: version)
         kit.open().migrate()
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
-            database.execute(text)
+            for text in texts:
+                database.execute(text)
             database.commit()
     else:
         with psycopg.connect(url) as connection:
-            connection.execute(text.encode())
-    with Kit(url) as kit:
+            for text in texts:
+                connection.execute(text.encode())
+
+
+def test_agents_keep_their_skills(urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were in the configurations of residents."""
+    configs = ('{"model":"demo","skills":["routing"]}', '{"model":"demo","skills":[]}', '{"model":"demo"}')
+    texts = []
+    for number, config in enumerate(configs, 1):
+        texts += [
+            "INSERT INTO entities (number, name, kind, display, display_key, created_at)"
+            f" VALUES ({number}, 'x{number}', 'agent', 'x', '', 1)",
+            "INSERT INTO agents (entity, config, version, cycles, tokens, failures, updated_at)"
+            f" VALUES ({number}, '{config}', 1, 0, 0, 0, 1)",
+        ]
+    make_older_store(urls[0], 17, texts, monkeypatch)
+    with Kit(urls[0]) as kit:
+        store = kit.open()
+        store.migrate()
+        residents = [store.read_sync(agents.read, number) for number in (1, 2, 3)]
+    assert [resident.skills for resident in residents if resident is not None] == [("routing",), (), ()]
+
+
+def test_entities_of_an_older_store_are_found_by_how_they_are_shown(
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"Ana": "ana", "\uff28USAM": "husam", "Gro\u00df": "gross", "GRO\u1e9e": "gross", "\ufb01n": "fin"}
+    values = ", ".join(f"({place}, 'x{place}', 'human', '{name}', 1)" for place, name in enumerate(names, 1))
+    text = f"INSERT INTO entities (number, name, kind, display, created_at) VALUES {values}"
+    make_older_store(urls[0], 15, [text], monkeypatch)
+    with Kit(urls[0]) as kit:
         store = kit.open()
         store.migrate()
         shown = [name for name in names.values() if store.read_sync(entities.is_shown, name)]

@@ -179,6 +179,8 @@ export interface Agent {
   restUntil: Time | null;
   resident: boolean;
   paused: boolean;
+  /** what it may do besides: routing */
+  skills: string[];
   config: Config | null;
   modelProblem: ModelProblem | null;
 }
@@ -320,9 +322,7 @@ export interface BudgetStatus {
 }
 
 export interface ButtonSpec {
-  /** a short word, which the event about a press has */
   id: string;
-  /** text shown */
   label: string;
 }
 
@@ -556,7 +556,6 @@ export interface Config {
   mind: MindRules;
   loop: LoopRules;
   budget: Budget | null;
-  skills: string[];
   /** codes of HCS-11 */
   capabilities: number[];
 }
@@ -2274,9 +2273,9 @@ export interface ReplyStart {
 /** What `replyToEvent` asks. */
 export interface ReplyToEvent {
   id: string;
-  /** the text of the reply */
+  /** the text */
   text: string;
-  /** on a channel with buttons: what the person may press */
+  /** to press, on a channel */
   buttons?: ButtonSpec[];
   /** entity to act as; default: the caller */
   sender?: string | null;

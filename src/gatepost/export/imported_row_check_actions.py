@@ -118,6 +118,7 @@ _COLUMN_CHECKS: Final[Sequence[tuple[str, *tuple[Check, ...]]]] = (
     ("jobs.payload calls.result", _check_depth),
     ("idempotency_keys.body", lambda value: _check_depth(value or "null")),
     ("agents.config", _check_depth, agent_config.decode),
+    ("entities.skills", _reads(list[str])),
     ("goals.priority", goals_and_memories.check_goal_priority),
     ("runs.limit_reached", RunLimit),
     ("decisions.options", _reads(list[tuple[str, str, str]])),

@@ -178,8 +178,8 @@ class ShowMail(Request[MailView]):
 
 
 class ButtonSpec(RequestPart):
-    id: Annotated[str, describe("a short word, which the event about a press has")]
-    label: Annotated[str, describe("text shown")]
+    id: str
+    label: str
 
 
 class SentReplyView(View):
@@ -200,7 +200,7 @@ class SentReplyView(View):
         answer=("kind", "id"),
         own=("sender",),
         renames={"id": "event"},
-        notes={"event": "id of the event or mail, or the channel session of a prompt"},
+        notes={"event": "event or mail, or channel session of a prompt"},
         is_open_world=True,
         for_residents=ToolChanges(description=""),
     ),
@@ -211,6 +211,6 @@ class ReplyToEvent(Request[SentReplyView]):
     id: Annotated[
         str, describe("an event or mail in the inbox of the caller, or the channel session of a prompt there")
     ]
-    text: Annotated[str, describe("the text of the reply")]
-    buttons: Annotated[tuple[ButtonSpec, ...], describe("on a channel with buttons: what the person may press")] = ()
+    text: Annotated[str, describe("the text")]
+    buttons: Annotated[tuple[ButtonSpec, ...], describe("to press, on a channel")] = ()
     sender: Actor = None

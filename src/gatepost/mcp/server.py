@@ -39,6 +39,8 @@ pending false, since the time when you asked, and wait 50, until your decision i
 stop, or go on and ask again before you stop."""
 #: milliseconds for which a host may keep what never changes
 _STATIC: Final = CacheHint(ttl_ms=3_600_000, scope="public")
+#: the same for the tools of a caller, which its skills change
+_OWN: Final = CacheHint(ttl_ms=60_000, scope="private")
 
 
 class PromptText(NamedTuple):
@@ -68,7 +70,7 @@ class McpServer:
             title="Gatepost",
             instructions=INSTRUCTIONS,
             cache_hints={
-                "tools/list": _STATIC,
+                "tools/list": _OWN,
                 "prompts/list": _STATIC,
                 "resources/templates/list": _STATIC,
                 "server/discover": _STATIC,

@@ -12,7 +12,7 @@ An answer is also text, one line for each thing, for models whose host shows the
 agents wrote is quoted as in an inbox, so that no message can pretend to be another line.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -23,7 +23,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from gatepost.core.signals import Topic
-from gatepost.errors import GatepostError, quote_value
+from gatepost.errors import GatepostError, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.gates.decision_api import AskDecision, DecisionAnswerView, DecisionView
 from gatepost.gates.gate_api import GateView
 from gatepost.inbox.event_api import ItemView
@@ -37,7 +37,7 @@ from gatepost.operations.operation import WAIT, Page
 from gatepost.operations.operation_tool import OperationTool, load_tools
 from gatepost.operations.validation import suggest
 from gatepost.plans.api import PlanView
-from gatepost.residents.agent_api import AgentView
+from gatepost.residents.agent_api import AgentView, ShowAgent
 from gatepost.spaces.api import MessageView
 
 T = TypeVar("T")
@@ -54,20 +54,26 @@ class Tools:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._specs = load_tools()
-        self._wire_tools = [
-            types.Tool(
+        self._wire_tools = {
+            spec.name: types.Tool(
                 name=spec.name,
-                title=spec.tool.title,
+                title=spec.tool.title or None,
                 description=spec.description,
                 input_schema=spec.input_schema,
                 output_schema=spec.output_schema,
                 annotations=types.ToolAnnotations.model_validate(spec.annotations),
             )
             for spec in self._specs.values()
-        ]
+        }
 
-    async def list(self, _context: Context, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=self._wire_tools)
+    async def list(self, context: Context, _params: Any) -> types.ListToolsResult:
+        """Return the tools of the caller: an agent has those of its skills, too."""
+        try:
+            skills = await _find_skills(await self._host.identify(context))
+        except GatepostError:  # a call says what is wrong
+            skills = ()
+        specs = [spec for spec in self._specs.values() if spec.skill is None or spec.skill in skills]
+        return types.ListToolsResult(tools=[self._wire_tools[spec.name] for spec in specs])
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         spec = self._specs.get(params.name)
@@ -95,6 +101,9 @@ class Tools:
     async def _answer(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
         spec.operation.access.admit(peer.caller)
+        if spec.skill is not None and spec.skill not in await _find_skills(peer):
+            hint = f"`gatepost agent set NAME --skill {spec.skill}` gives an agent the skill"
+            raise Refused(f"{peer.name!r} lacks the skill {spec.skill!r}", hint=hint)
         arguments = dict(arguments)
         seconds = parse_wait(arguments.pop(WAIT, None)) if spec.tool.waits else 0.0
         request = spec.decode(arguments, peer.name)
@@ -151,6 +160,14 @@ class Tools:
                     return answer
                 with anyio.move_on_after(min(remaining, _RECHECK_INTERVAL)):
                     await changed.wait()
+
+
+async def _find_skills(peer: Peer) -> Sequence[str]:
+    """Return the skills of a caller; nobody but agents has any."""
+    try:
+        return (await peer.send(ShowAgent(name=peer.name))).skills
+    except (NotFound, UnknownAddress):
+        return ()
 
 
 def _build_error(sentence: str) -> types.CallToolResult:

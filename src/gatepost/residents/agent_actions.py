@@ -5,6 +5,7 @@ An agent becomes a resident when it gets a configuration, and stays one. Every c
 change may remove what kept it from thinking (a wrong key, a model that failed).
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,7 +23,12 @@ from gatepost.residents import agent_config_json as rules
 from gatepost.residents.agent_config import AgentConfig, Resident
 from gatepost.stores.row_mapping import Mapper, get_columns
 
-RESIDENT: Final = Mapper(Resident, config=rules.decode)
+
+def _decode_skills(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+RESIDENT: Final = Mapper(Resident, config=rules.decode, skills=_decode_skills)
 
 
 def make_resident(tx: Transaction, spec_or_name: EntitySpec | str, config: AgentConfig) -> Resident:
@@ -92,13 +98,19 @@ def measure_rest(tx: Reader, name: str) -> float | None:
 
 def page(
     tx: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
-) -> list[tuple[Entity, Resident | None]]:
-    """Return agents in order of registration, each with its resident, None for a guest."""
+) -> list[tuple[Entity, Resident | None, Sequence[str]]]:
+    """Return agents in order of registration, each with its resident, None for a guest, and its skills."""
     agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
     numbers = [agent.number for agent in agent_entities]
     residents = RESIDENT.fetch_all(tx, "residents/agents/read_many", entities=numbers)
     by_number = {resident.number: resident for resident in residents}
-    return [(agent, by_number.get(agent.number)) for agent in agent_entities]
+    skills = read_skills(tx, numbers)
+    return [(agent, by_number.get(agent.number), skills.get(agent.number, ())) for agent in agent_entities]
+
+
+def read_with_skills(tx: Reader, agent: Entity) -> tuple[Entity, Resident | None, Sequence[str]]:
+    """Return an agent with its resident, None for a guest, and its skills."""
+    return agent, read(tx, agent.number), find_skills(tx, FindSkills(agent))
 
 
 def _lock_agent(tx: Transaction, name: str) -> Entity:
@@ -134,9 +146,22 @@ def alert_owner(tx: Transaction, name: str, text: str, *, topic: str, hops: int 
 
 
 def find_skills(tx: Reader, question: FindSkills) -> Sequence[str]:
-    """Return the skills of an agent, none if it is a guest."""
-    resident = read(tx, question.agent.number)
-    return resident.config.skills if resident is not None else ()
+    """Return the skills of an agent."""
+    number = question.agent.number
+    return read_skills(tx, [number]).get(number, ())
+
+
+def read_skills(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the skills of the entities that have some."""
+    rows = tx.fetch_all("residents/agents/list_skills", entities=list(entities))
+    return {row.number: _decode_skills(row.skills) for row in rows}
+
+
+def set_skills(tx: Transaction, name: str, skills: Sequence[str]) -> None:
+    """Give an agent, a guest or a resident, these skills and no others."""
+    agent = _lock_agent(tx, name)
+    tx.execute("residents/agents/set_skills", entity=agent.number, skills=json.dumps(rules.check_skills(skills)))
+    tx.after_commit(Signal(Topic("inbox", agent.name), "configure"))
 
 
 def set_rest(tx: Transaction, resident: Resident) -> None:

@@ -72,7 +72,7 @@ class ConfiguringRequest(Request[R], kw_only=True):
     mind: Setting[Annotated[Object, describe("limits of its mind: {maxTokens, minRecentCycles}")]] = UNSET
     loop: Setting[Annotated[Object, describe("limits of a cycle: {maxSteps, maxCalls, maxTokens, phases}")]] = UNSET
     budget: Setting[Annotated[Object, describe("limits of its spending: {tokens, cycles, per: hour or day}")]] = UNSET
-    skills: Setting[list[str]] = UNSET
+    skills: Setting[Annotated[list[str], describe("what a guest, too, may do besides: routing")]] = UNSET
     capabilities: Setting[Annotated[list[str | int], describe("what it can do: codes of HCS-11, or names")]] = UNSET
 
 
@@ -152,7 +152,6 @@ class ConfigView(RecordView[records.AgentConfig]):
     mind: MindRulesView
     loop: LoopRulesView
     budget: BudgetView | None
-    skills: list[str]
     capabilities: Annotated[list[int], describe("codes of HCS-11")]
 
 
@@ -174,6 +173,7 @@ class AgentView(EntityView):
     rest_until: Time | None
     resident: bool
     paused: bool
+    skills: Annotated[list[str], describe("what it may do besides: routing")]
     config: ConfigView | None
     #: shown with the configuration
     model_problem: ModelProblemView | None

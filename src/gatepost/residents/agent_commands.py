@@ -50,7 +50,10 @@ _FIELDS: Final[dict[str, Any]] = {
         "its instructions; @FILE reads a file, - reads stdin",
         parse=inputs.read_text_or_file,
     ),
-    **dict.fromkeys(("tools", "mcp", "mind", "loop", "budget", "skills")),  # only in a file
+    **dict.fromkeys(("tools", "mcp", "mind", "loop", "budget")),  # only in a file
+    "skills": option(
+        "--skill", "SKILL", "what it may do besides, as a guest too: routing; repeatable", choices=agent_config.SKILLS
+    ),
     "capabilities": option(
         "--capability",
         "CODE|NAME",
@@ -78,7 +81,7 @@ def add(
       gatepost agent add quinn --team web --role reviewer --alias shop-42
     """
     fields = _merge_config(request, config)
-    if fields.keys() - {"capabilities"}:  # a field that is null gets its default, and makes a resident too
+    if fields.keys() - {"capabilities", "skills"}:  # a field that is null gets its default, and makes a resident too
         fields = {"model": DEMO} | {field: value for field, value in fields.items() if value is not None}
     with connect(configuration) as connection:
         agent = connection.send(replace(request, **fields))
@@ -123,7 +126,8 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         output.document({**msgspec.to_builtins(agent), "inbox": msgspec.to_builtins(account)})
         return
     resident_facts = _list_resident_facts(agent, agent.config) if agent.config else ()
-    output.facts(*person.list_facts(agent, account), *resident_facts)
+    skills = ("skills", ", ".join(agent.skills) or None)
+    output.facts(*person.list_facts(agent, account), skills, *resident_facts)
     if agent.config and agent.config.instructions:
         output.line_out("instructions")
         output.line_out(output.indent(agent.config.instructions))
@@ -135,6 +139,7 @@ def set_agent(
     configuration: Configuration,
     no_team: Annotated[bool, flag("--no-team", "take it out of its team; its role goes too")] = False,
     no_capability: Annotated[bool, flag("--no-capability", "remove its capabilities")] = False,
+    no_skill: Annotated[bool, flag("--no-skill", "remove its skills")] = False,
     alias: Annotated[list[str] | None, option("--alias", "ID", "one more name; repeatable")] = None,
     no_alias: Annotated[list[str] | None, option("--no-alias", "ID", "an alias to remove; repeatable")] = None,
     config: ConfigFile = None,
@@ -157,10 +162,14 @@ def set_agent(
         if request.team is not msgspec.UNSET or request.role is not msgspec.UNSET:
             raise Invalid("--no-team cannot be combined with --team or --role")
         request = replace(request, team=None, role=None)
-    if no_capability:
-        if request.capabilities is not msgspec.UNSET:
-            raise Invalid("--capability and its removal cannot be combined", hint="leave one of them out")
-        request = replace(request, capabilities=None)
+    for is_cleared, field, label in (
+        (no_capability, "capabilities", "--capability"),
+        (no_skill, "skills", "--skill"),
+    ):
+        if is_cleared:
+            if getattr(request, field) is not msgspec.UNSET:
+                raise Invalid(f"{label} and its removal cannot be combined", hint="leave one of them out")
+            request = replace(request, **{field: None})
     if request == api.ChangeAgent(name=request.name) and not alias and not no_alias:
         raise Invalid("nothing to change", hint="give --model, --instructions, --config, --display, --team ...")
     with connect(configuration) as connection:
@@ -328,14 +337,16 @@ def wake(agent: api.WokenView) -> Outcome:
 
 def _merge_config(request: api.RegisterAgent | api.ChangeAgent, file: dict[str, Any] | None) -> dict[str, Any]:
     """Return the fields of a configuration: those of the file, replaced by those of the options."""
-    document = file or {}
+    document = dict(file or {})
+    skills = document.pop("skills", msgspec.UNSET)
     if isinstance(document.get("config"), dict):  # an agent as `agent show --json` prints it
         document = document["config"]
     parse_field("--config", document, partial(agent_config.parse, is_masked=True))  # a request has no unknown fields
     options = {field: getattr(request, field) for field in ("model", "description", "instructions", "capabilities")}
     config = document | {field: value for field, value in options.items() if value is not msgspec.UNSET}
     agent_config.parse(config, is_masked=True)
-    return config
+    skills = skills if request.skills is msgspec.UNSET else request.skills
+    return config | ({"skills": skills} if skills is not msgspec.UNSET else {})
 
 
 def _parse_model(model: api.ModelView) -> ModelChoice:
@@ -359,7 +370,6 @@ def _list_resident_facts(agent: api.AgentView, config: api.ConfigView) -> list[t
         ("about", config.description),
         ("tools", ", ".join(f"{tool.name} ({tool.execution_type})" for tool in config.tools)),
         ("servers", ", ".join(server.name for server in config.mcp.servers)),
-        ("skills", ", ".join(config.skills)),
         ("capabilities", ", ".join(f"{Capability(code).label} ({code})" for code in config.capabilities)),
         ("steps", f"at most {config.loop.max_steps} a cycle, {config.loop.max_calls} calls in a reply"),
         ("tokens", f"at most {config.loop.max_tokens} that a cycle adds"),

@@ -193,7 +193,6 @@ class AgentConfig(_Part, frozen=True, kw_only=True):
     loop: LoopRules = LoopRules()
     #: None for no limit
     budget: Budget | None = None
-    skills: tuple[str, ...] = ()
     #: codes of HCS-11, in ascending order (`residents/capability.py`)
     capabilities: tuple[int, ...] = ()
 
@@ -210,6 +209,8 @@ class Resident(Struct, frozen=True, kw_only=True):
     number: int
     name: str
     display: str
+    #: see `agent_actions.set_skills`
+    skills: tuple[str, ...] = ()
     config: AgentConfig
     #: increases with every change of the configuration
     version: int

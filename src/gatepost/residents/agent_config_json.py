@@ -9,7 +9,7 @@ same: somebody who may change a URL without knowing the secret could otherwise h
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ CYCLE_TOOLS: Final = (
     *("set_memories", "get_memories", "delete_memories", "set_goals", "delete_goals", "set_plans", "delete_plans"),
     "set_trigger",
 )
-#: skills that a configuration may name
+#: skills that an agent may have
 SKILLS: Final = (ROUTING,)
 #: the fields of a configuration
 FIELDS: Final = records.AgentConfig.__struct_encode_fields__
@@ -72,7 +72,9 @@ def encode(config: records.AgentConfig) -> str:
 @lru_cache(maxsize=1_000)
 def decode(text: str) -> records.AgentConfig:
     """Return the configuration of an encoded text. The result is cached, because every cycle asks for it."""
-    return parse(json.loads(text))
+    document = json.loads(text)
+    document.pop("skills", None)  # older ones have them
+    return parse(document)
 
 
 def parse(
@@ -97,11 +99,15 @@ def parse(
         raise Invalid(
             "budget: a budget has `tokens`, `cycles` or both", hint='such as {"tokens": 1000000, "per": "day"}'
         )
-    for number, skill in enumerate(config.skills):
+    return _restore_secrets(config, stored_config or records.AgentConfig(), is_masked=is_masked)
+
+
+def check_skills(skills: Sequence[str]) -> tuple[str, ...]:
+    """Return the skills if an agent may have them, each once."""
+    for number, skill in enumerate(skills):
         if skill not in SKILLS:
             raise Invalid(f"skills[{number}]: {quote_value(skill)} is not one of {', '.join(SKILLS)}")
-    config = replace(config, skills=tuple(dict.fromkeys(config.skills)))
-    return _restore_secrets(config, stored_config or records.AgentConfig(), is_masked=is_masked)
+    return tuple(dict.fromkeys(skills))
 
 
 def parse_new(document: dict[str, Any]) -> records.AgentConfig:

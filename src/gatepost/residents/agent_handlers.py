@@ -1,6 +1,7 @@
 """Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -34,6 +35,8 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
         agents.make_resident(tx, spec, agent_config.parse_new(config))
     else:
         directory.register(tx, spec)
+    if request.skills:
+        agents.set_skills(tx, request.name, request.skills)
     return _read_agent(tx, request.name)
 
 
@@ -53,12 +56,14 @@ def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api
 def show_agent(tx: Reader, request: api.ShowAgent, caller: Caller) -> api.AgentView:
     agent = directory.require_agent(directory.show(tx, request.name))
     include_config = caller.entity in (None, agent.name)
-    return _view_agent(agent, agents.show(tx, agent.name), include_config=include_config)
+    return _view_agent(*agents.read_with_skills(tx, agent), include_config=include_config)
 
 
 @api.ChangeAgent.handler
 def change_agent(tx: Transaction, request: api.ChangeAgent, caller: Caller) -> api.AgentView:
     agents.update(tx, request.name, build_changes(request), _build_config(request))
+    if request.skills is not UNSET:
+        agents.set_skills(tx, request.name, request.skills or ())
     return _read_agent(tx, request.name)
 
 
@@ -128,10 +133,12 @@ def find_agent(tx: Reader, name: str) -> Entity:
 
 def _read_agent(tx: Reader, name: str) -> api.AgentView:
     agent = directory.require_agent(directory.show(tx, name))
-    return _view_agent(agent, agents.show(tx, agent.name))
+    return _view_agent(*agents.read_with_skills(tx, agent))
 
 
-def _view_agent(agent: Entity, resident: Resident | None, *, include_config: bool = True) -> api.AgentView:
+def _view_agent(
+    agent: Entity, resident: Resident | None, skills: Sequence[str], *, include_config: bool = True
+) -> api.AgentView:
     """Return the view of a guest, or of a resident with its configuration and what its model lacks here."""
     config = resident.config if resident and include_config else None
     problem = requirements.find_problem(config.model, os.environ) if config else None
@@ -145,6 +152,7 @@ def _view_agent(agent: Entity, resident: Resident | None, *, include_config: boo
         rest_until=resident.rest_until if resident else None,
         resident=resident is not None,
         paused=resident is not None and resident.paused_at is not None,
+        skills=skills,
         config=config,
         model_problem=api.ModelProblemView(message=problem.message, fix=problem.fix) if problem else None,
     )

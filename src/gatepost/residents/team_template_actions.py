@@ -23,14 +23,15 @@ VIABLE_SYSTEM: Final = "viable-system"
 class TemplateAgent(NamedTuple):
     spec: EntitySpec
     config: Mapping[str, Json]
+    skills: Sequence[str] = ()
 
 
-def _build_system(number: int, task: str, **config: Json) -> TemplateAgent:
+def _build_system(number: int, task: str, skills: Sequence[str] = ()) -> TemplateAgent:
     role = f"system{number}"
     spec = EntitySpec(
         name=f"root-{role}", kind=EntityKind.AGENT, display=f"System{number} of root", team="root", role=role
     )
-    return TemplateAgent(spec, {"model": records.DEMO, "instructions": f"You are System{number}. {task}", **config})
+    return TemplateAgent(spec, {"model": records.DEMO, "instructions": f"You are System{number}. {task}"}, skills)
 
 
 TEMPLATES: Final[Mapping[str, Sequence[TemplateAgent]]] = {
@@ -40,7 +41,7 @@ TEMPLATES: Final[Mapping[str, Sequence[TemplateAgent]]] = {
         _build_system(
             3,
             "You give orders to System1 and watch what becomes of them. You own the triggers, and say who gets what.",
-            skills=[ROUTING],
+            (ROUTING,),
         ),
         _build_system(4, "You talk with people outside, look ahead, and hand to System3 what should be done."),
         _build_system(5, "You decide what the team is for, when System3 and System4 disagree."),
@@ -56,4 +57,5 @@ def make_team(tx: Transaction, template: str) -> list[tuple[str, bool]]:
     for agent in agents_to_make:
         if agent.spec.name not in known_names:
             agents.make_resident(tx, agent.spec, agent_config.parse(dict(agent.config)))
+            agents.set_skills(tx, agent.spec.name, agent.skills)
     return [(agent.spec.name, agent.spec.name not in known_names) for agent in agents_to_make]

@@ -12,7 +12,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import claim_actions as inbox
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from tests.support.gateways.local_gateways import Gateway, create_entities, open_gateway
 
 SECRET: Final = "a-secret-of-16-characters"
@@ -25,8 +25,7 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     """Developer has the skill `routing`, and system3 owns triggers by default."""
     async with open_gateway(f"sqlite:///{tmp_path}/office.db") as gateway:
         create_entities(gateway.store)
-        config = agent_config.parse({"model": "demo", "skills": ["routing"]})
-        gateway.store.run_sync(agents.make_resident, "developer", config)
+        gateway.store.run_sync(agents.set_skills, "developer", ["routing"])
         system3 = EntitySpec(name="system3", kind=EntityKind.AGENT, team="root", role="system3")
         gateway.store.run_sync(directory.register, system3)
         yield gateway

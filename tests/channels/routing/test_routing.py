@@ -24,7 +24,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, LimitReached, NotFound, Refused, TooLarge, UnknownAddress
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Priority, Ref
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from gatepost.testing import Kit
 from tests.support.collected_failures import check_cases
 
@@ -292,8 +292,7 @@ class TestRights:
     def skilled(self, channel: Channel) -> Channel:
         """Ana and ben have the skill, and cat has not."""
         for name in ("ana", "ben"):
-            config = agent_config.parse({"model": "demo", "skills": ["routing"]})
-            channel.kit.store.run_sync(agents.make_resident, name, config)
+            channel.kit.store.run_sync(agents.set_skills, name, ["routing"])
         return channel
 
     def test_only_the_maker_and_the_administrator_change_a_rule(self, skilled: Channel) -> None:

@@ -14,7 +14,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Refused
 from gatepost.inbox import claim_actions as inbox
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from gatepost.residents.tools import list_tools, load_tools
 from tests.residents.tools.tool_caller import ToolCaller
 from tests.support.store_context import StoreContext
@@ -37,8 +37,7 @@ ROUTING_TOOLS = {
 @pytest.fixture
 def ann(ctx: StoreContext) -> ToolCaller:
     """Ann, who has the skill."""
-    config = agent_config.parse({"model": "demo", "skills": ["routing"]})
-    ctx.store.run_sync(agents.make_resident, "ann", config)
+    ctx.store.run_sync(agents.set_skills, "ann", ["routing"])
     return ToolCaller(ctx)
 
 
@@ -72,14 +71,14 @@ class TestRoutes:
 
     def test_of_others_cannot_be_changed(self, ann: ToolCaller, ctx: StoreContext) -> None:
         ann.use("create_route", name="shop", targets=["bob"])
-        ctx.store.run_sync(agents.make_resident, "bob", agent_config.parse({"model": "demo", "skills": ["routing"]}))
+        ctx.store.run_sync(agents.set_skills, "bob", ["routing"])
         bob = ToolCaller(ctx, "bob")
         assert [route["name"] for route in bob.use("list_routes")["routes"]] == ["shop"]
         with pytest.raises(Refused, match="the rule 'shop' was made by 'ann'"):
             bob.use("disable_route", route="shop")
 
     def test_are_not_for_an_agent_that_has_lost_the_skill(self, ann: ToolCaller, ctx: StoreContext) -> None:
-        ctx.store.run_sync(agents.configure, "ann", {"skills": []})
+        ctx.store.run_sync(agents.set_skills, "ann", [])
         for tool in ("list_routes", "list_dead_letters"):
             with pytest.raises(Refused, match="'ann' lacks the skill 'routing'"):
                 ann.use(tool)

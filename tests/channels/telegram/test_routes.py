@@ -15,7 +15,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Refused
 from gatepost.inbox.event import EventType
 from gatepost.inbox.event_rendering import render_event
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from gatepost.testing import Kit
 from tests.channels.telegram.channel_setup import AGENT, VerbSetup
 from tests.channels.telegram.verb_updates import HUSAM, open_verb_setup, write
@@ -110,9 +110,8 @@ def test_a_target_that_is_gone_is_said_too(setup: VerbSetup) -> None:
 
 def test_only_the_maker_with_the_skill_and_the_administrator_edit_a_rule(setup: VerbSetup) -> None:
     store = setup.store
-    config = agent_config.parse({"model": "demo", "skills": ["routing"]})
     for name in ("clerk", "nurse"):
-        store.run_sync(agents.make_resident, name, config)
+        store.run_sync(agents.set_skills, name, ["routing"])
     spec = RouteSpec(name="mine", channel="telegram", targets=("clerk",))
     rule = store.run_sync(routing_rules.create_rule, spec, by="clerk")
     attempts: list[Any] = [

@@ -28,7 +28,7 @@ from gatepost.errors import Conflict, Invalid, LimitReached, Refused
 from gatepost.executor import LocalExecutor
 from gatepost.export import export_actions as export
 from gatepost.inbox import claim_actions as inbox, event_rendering as render
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from gatepost.testing import Kit
 from tests.support.collected_failures import check_cases
 
@@ -42,7 +42,7 @@ def office(kit: Kit) -> Kit:
     """Ana routes."""
     for name, kind in (("admin", EntityKind.HUMAN), ("ana", EntityKind.AGENT), ("ben", EntityKind.AGENT)):
         kit.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, team="web"))
-    kit.store.run_sync(agents.make_resident, "ana", agent_config.parse({"model": "demo", "skills": ["routing"]}))
+    kit.store.run_sync(agents.set_skills, "ana", ["routing"])
     return kit
 
 

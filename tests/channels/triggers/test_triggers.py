@@ -26,7 +26,7 @@ from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused,
 from gatepost.executor import LocalExecutor
 from gatepost.inbox import claim_actions as inbox, event_rendering as render
 from gatepost.inbox.event import EventType, Priority, PushResult, Trust
-from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
+from gatepost.residents import agent_actions as agents
 from gatepost.testing import Kit
 from tests.support.collected_failures import check_cases
 
@@ -249,7 +249,7 @@ class TestOwners:
             store.run_sync(triggers.add, build_trigger(), by="ana")
         store.run_sync(directory.register, SYSTEM3)
         assert store.run_sync(triggers.add, build_trigger(), by="system3").owner == "system3"
-        store.run_sync(agents.make_resident, "ana", agent_config.parse({"model": "demo", "skills": ["routing"]}))
+        store.run_sync(agents.set_skills, "ana", ["routing"])
         assert store.run_sync(triggers.add, build_trigger("other"), by="ana").owner == "ana"
 
     def test_cannot_name_variables_of_the_gateway(self, store: Store) -> None:

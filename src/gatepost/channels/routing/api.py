@@ -17,7 +17,7 @@ from gatepost.inbox.event import USER_CHANNELS, Priority, Ref
 from gatepost.operations.access import Anybody
 from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, View, read, write
-from gatepost.operations.tool import FOR_RESIDENTS, Tool
+from gatepost.operations.tool import Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
 TAG = "routes"
@@ -36,7 +36,7 @@ Rank = Annotated[int, Meta(ge=-MAX_RANK, le=MAX_RANK, description="of the rules 
 Active = Annotated[bool, describe("whether it decides about anything")]
 
 #: the tools are offered to residents with the skill
-_FOR_ROUTERS: Final[dict[str, Any]] = {"skill": ROUTING, "doors": FOR_RESIDENTS}
+_FOR_ROUTERS: Final[dict[str, Any]] = {"skill": ROUTING}
 #: what a model is told
 _NOTES: Final = {
     "targets": "who gets what matches: names, team:NAME or team:NAME/ROLE",
@@ -101,7 +101,7 @@ class CreateRoute(Request[RouteView]):
         name="list_routes",
         description="Read all rules. Of those that match, the one with the highest rank decides, and of equal ones the"
         " oldest.",
-        items="routes",
+        for_residents=ToolChanges(items="routes"),
         **_FOR_ROUTERS,
     ),
 )
@@ -250,7 +250,7 @@ class UnroutedMessageView(RecordView[UnroutedMessage]):
     access=Anybody(),
     tool=Tool(
         name="list_dead_letters",
-        items="deadLetters",
+        for_residents=ToolChanges(items="deadLetters"),
         max_field=4_000,
         hidden=("replayed",),
         **_FOR_ROUTERS,

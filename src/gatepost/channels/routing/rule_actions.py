@@ -98,7 +98,7 @@ def require_right(tx: Reader, by: str | None) -> Entity:
     if by is not None and entity.name != directory.ADMINISTRATOR and not triggers.has_routing_skill(tx, entity):
         raise Refused(
             f"{entity.name!r} lacks the skill {ROUTING!r}",
-            hint=f'it needs `"skills": ["{ROUTING}"]` in its configuration',
+            hint=f"`gatepost agent set NAME --skill {ROUTING}` gives it the skill",
         )
     return entity
 

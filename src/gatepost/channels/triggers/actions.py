@@ -110,7 +110,9 @@ def _require_right_to_add(tx: Reader, by: str) -> None:
     default = address.parse(DEFAULT_OWNER)
     owners = [other.number for other in directory.resolve(tx, [default]).get(default, ())]
     if entity.name != directory.ADMINISTRATOR and entity.number not in owners and not has_routing_skill(tx, entity):
-        raise Refused(f"{by!r} cannot add triggers", hint=f'it needs `"skills": ["{ROUTING}"]` in its configuration')
+        raise Refused(
+            f"{by!r} cannot add triggers", hint=f"`gatepost agent set NAME --skill {ROUTING}` gives it the skill"
+        )
 
 
 def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:

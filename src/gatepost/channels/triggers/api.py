@@ -42,7 +42,7 @@ from gatepost.operations.fields import (
     describe,
 )
 from gatepost.operations.operation import Page, Request, RequestPart, View, raw, read, write
-from gatepost.operations.tool import FOR_RESIDENTS, Tool
+from gatepost.operations.tool import Tool, ToolChanges
 
 Interval = Annotated[str, Format(format_duration), Meta(examples=["30m"])]
 
@@ -188,10 +188,9 @@ class AddTrigger(TriggerFields, kw_only=True):
         name="list_triggers",
         description="Read the triggers that you own, without their secrets.",
         answer=_ANSWER,
-        items="triggers",
+        for_residents=ToolChanges(items="triggers"),
         hidden=("provider",),
         skill=ROUTING,
-        doors=FOR_RESIDENTS,
     ),
 )
 class ListTriggers(Request[Page[TriggerView]]):
@@ -216,13 +215,15 @@ class ShowTrigger(Request[TriggerView]):
     example={"active": False},
     tool=Tool(
         name="disable_trigger",
-        description="Let nothing come through a trigger any more. It is kept, and set_trigger can activate it.",
+        description="Let nothing come through a trigger any more. It is kept.",
         answer=_ANSWER,
         hidden=tuple(name for name in TriggerFields.__struct_fields__ if name != "name"),
         fixed={"active": False},
         notes={"name": "a trigger that you own"},
         skill=ROUTING,
-        doors=FOR_RESIDENTS,
+        for_residents=ToolChanges(
+            description="Let nothing come through a trigger any more. It is kept, and set_trigger can activate it."
+        ),
     ),
 )
 class ChangeTrigger(TriggerFields, kw_only=True):

@@ -234,7 +234,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class FindSkills(RoomQuestion[Sequence[str]]):
-    """Ask residents for the skills in an agent's configuration; none if it is a guest."""
+    """Ask residents for the skills of an agent, a guest or a resident."""
 
     agent: Entity
 

@@ -66,7 +66,7 @@ async def replay(store: Store, run_id: str, model: Model) -> ReplayResult:
     turns: list[Turn] = list(next(prompt_groups, ()))
     for _ in range(past_run.resident.config.loop.max_steps):
         config = past_run.resident.config
-        built_in = build_built_in_tools(frozenset(config.skills)).values()
+        built_in = build_built_in_tools(frozenset(past_run.resident.skills)).values()
         request = ChatRequest(
             system=past_run.system,
             turns=trim_turns([*past_turns, *turns], past_run.resident.config.mind.max_tokens),

@@ -177,7 +177,7 @@ class Toolbox:
             *(_build_function_tool(resident.name, name, function) for name, function in functions.items()),
             *server_tools,
         ]
-        tools: dict[str, Tool] = {**build_built_in_tools(frozenset(resident.config.skills))}
+        tools: dict[str, Tool] = {**build_built_in_tools(frozenset(resident.skills))}
         for tool in candidates:
             tools.setdefault(tool.name, tool)
         return Toolkit(tools, resident.config.loop, troubles)

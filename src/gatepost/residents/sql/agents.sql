@@ -51,7 +51,7 @@ WHERE a.entity = :entity
 
 -- name: read
 SELECT
-    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.entity AS number, e.name, e.display, e.skills, a.config, a.version, a.paused_at, a.cycles, a.tokens,
     a.failures, a.rest_until, a.batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
@@ -60,7 +60,7 @@ WHERE a.entity = :entity
 -- name: find_by_name
 -- The entity with this name or alias, and its resident if it has one.
 SELECT
-    e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at,
+    e.number, e.name, e.kind, e.display, e.team, e.role, o.name AS owner, e.created_at, e.retired_at, e.skills,
     a.config, a.version, a.paused_at, a.cycles, a.tokens, a.failures, a.rest_until, a.batch_limit
 FROM names n
 JOIN entities e ON e.number = n.entity
@@ -70,8 +70,14 @@ WHERE n.name = :name
 
 -- name: read_many
 SELECT
-    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.entity AS number, e.name, e.display, e.skills, a.config, a.version, a.paused_at, a.cycles, a.tokens,
     a.failures, a.rest_until, a.batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity IN :entities[]
+
+-- name: list_skills
+SELECT number, skills FROM entities WHERE number IN :entities[] AND skills <> '[]'
+
+-- name: set_skills
+UPDATE entities SET skills = :skills WHERE number = :entity

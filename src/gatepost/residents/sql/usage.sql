@@ -56,7 +56,7 @@ LIMIT :limit
 -- name: list_budgeted
 -- Live residents that may have a budget; whether they do is in their configuration.
 SELECT
-    a.entity AS number, e.name, e.display, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.entity AS number, e.name, e.display, e.skills, a.config, a.version, a.paused_at, a.cycles, a.tokens,
     a.failures, a.rest_until, a.batch_limit
 FROM agents a
 JOIN entities e ON e.number = a.entity
