@@ -6,7 +6,6 @@ has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecuto
 an event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -122,7 +121,7 @@ def walk_to_answer(request: Request[Any], caller: Caller, key: str | None = None
     """Return the steps that answer a request; `key` is its idempotency key."""
     operation = request.operation
     if operation.batch is not None:
-        return (yield from _plan_batch(request, caller, key))
+        return (yield from _walk_batch(request, caller, key))
     if operation.is_dry_run:
         return (yield AnswerStep(StepKind.TRY, answer_request, (request, caller)))
     prepared = None
@@ -140,7 +139,7 @@ def walk_to_answer(request: Request[Any], caller: Caller, key: str | None = None
     return (yield AnswerStep(StepKind.WRITE, answer_once, (request, caller, key, prepared), lane))
 
 
-def _plan_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps:
+def _walk_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps:
     operation = request.operation
     batch = operation.batch
     assert batch is not None
@@ -229,6 +228,8 @@ async def take_steps_together(
 
 
 async def _take_together(store: Store, step: AnswerStep) -> Any:
+    from asyncio import sleep, to_thread  # slow to import, and most commands have no event loop
+
     match step.kind:
         case StepKind.READ:
             return await store.read(step.function, *step.args)
@@ -237,9 +238,9 @@ async def _take_together(store: Store, step: AnswerStep) -> Any:
         case StepKind.TRY:
             return await dry_run(store, step.function, *step.args)
         case StepKind.PREPARE:
-            return await asyncio.to_thread(step.function, *step.args)
+            return await to_thread(step.function, *step.args)
         case StepKind.PAUSE:
-            return await asyncio.sleep(0)
+            return await sleep(0)
 
 
 class LocalExecutor:
@@ -273,6 +274,8 @@ class AsyncExecutor:
 
     async def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer; `key` makes a request the same as an earlier one."""
+        from asyncio import sleep
+
         checked = _check(request, self._caller, key)
         end = _find_end(checked)
         while True:
@@ -281,7 +284,7 @@ class AsyncExecutor:
             pause = _find_pause(checked, answer, end)
             if pause is None:
                 break
-            await asyncio.sleep(pause)
+            await sleep(pause)
         if (following := _find_following(checked, answer)) is not None:
             lane = following.operation.build_lane(following)
             await self._store.run(answer_request, following, self._caller, lane=lane)
