@@ -24,7 +24,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Renamed": ("inbox.item_actions:measure_lines_again",),
     "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
-    "Pushed": ("channels.outgoing_message_actions:notify_persons",),
+    "Pushed": ("channels.notice_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_event_actions:keep_last_question",),

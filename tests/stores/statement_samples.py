@@ -23,6 +23,9 @@ BEFORE: dict[str, list[str]] = {
     "ledger/connections/find_open": ["UPDATE connections SET state = 'open'"],
     "ledger/connections/has_refused": ["UPDATE connections SET state = 'refused', ended_at = 9"],
     "ledger/connections/list_requested": ["UPDATE connections SET is_incoming = false"],
+    "channels/channel_messages/find_summary": [
+        "UPDATE channel_messages SET notice_of = 'ann', notice_count = 1, due_at = 9"
+    ],
     "channels/channel_messages/find_by_sent_id": ["UPDATE channel_messages SET sent_ids = '[\"x\"]'"],
     "channels/channels/find_pairing_elsewhere": ["UPDATE pairings SET state = 'approved', chat = 'another'"],
     "channels/channels/insert_pairing": ["DELETE FROM pairings"],

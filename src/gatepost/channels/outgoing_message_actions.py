@@ -1,5 +1,5 @@
 """
-Messages that go out on channels: answers, questions, notices of urgent events.
+Messages that go out on channels: answers, questions, notices of urgent events (`notice_actions.py`).
 
 A verb that sends writes a message and a job; `channels/background/channel_tasks.py` sends the messages of a chat in
 their order. Sending is at least once: a process that dies after a channel has taken a message, and before that is
@@ -25,20 +25,15 @@ from gatepost.core.text import ParsedEnum
 from gatepost.core.times import DAY, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.gates.decision import Decision, render_action
-from gatepost.inbox.event import EventType, Pushed
-from gatepost.inbox.event_rendering import escape_deceptive, escape_markdown, render_name
+from gatepost.inbox.event_rendering import escape_markdown
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores.row_mapping import Mapper, fetch_number
 
 #: the kind of the jobs that send; the payload is the id of a message
 SEND_JOB: Final = "channel.send"
-#: messages of one chat that are sent in one go
-_MAX_MESSAGES: Final = 1_000
-#: characters of an urgent event that are sent
-_MAX_NOTICE_LENGTH: Final = 1_000
-#: types of events that a paired person has in the chat already: a question has a message with buttons
-_QUIET_TYPES: Final = frozenset((EventType.CHANNEL, EventType.DECISION))
+#: messages of one chat that are read at once
+_MAX_MESSAGES: Final = 100
 
 
 class MessageState(ParsedEnum, description="a state of a message"):
@@ -77,6 +72,17 @@ class ChannelMessage(Struct, frozen=True, kw_only=True):
         return self.decision is None and bool(self.options) and not any(":" in option.id for option in self.options)
 
 
+class Notice(Struct, frozen=True, kw_only=True):
+    """That a message is a notice of urgent items (`notice_actions.py`)."""
+
+    #: who sent the items
+    sender: str
+    #: of a summary: the number of items
+    count: int = 0
+    #: of a summary: when it is sent
+    due_at: Instant | None = None
+
+
 def _decode_buttons(text: str | None) -> list[Button]:
     return msgspec.json.decode(text, type=list[Button]) if text else []
 
@@ -98,6 +104,7 @@ def send(
     replaces: int | None = None,
     user_id: str | None = None,
     is_for_anybody: bool = False,
+    notice: Notice | None = None,
 ) -> str:
     """
     Write a message to a chat, and the job that sends it; return its id. It is for the user `user_id`, by default that
@@ -121,9 +128,12 @@ def send(
         options=msgspec.json.encode(list(options)).decode() if options else None,
         decision=decision,
         replaces=replaces,
+        notice_of=notice.sender if notice is not None else None,
+        notice_count=notice.count if notice is not None else 0,
+        due_at=notice.due_at if notice is not None else None,
         now=tx.now,
     )
-    jobs.add(tx, SEND_JOB, id)
+    jobs.add(tx, SEND_JOB, id, due_at=notice.due_at if notice is not None else None)
     return id
 
 
@@ -181,23 +191,6 @@ def show_end(tx: Transaction, decision: Decision, text: str) -> None:
             )
 
 
-def notify_persons(tx: Transaction, pushed: Pushed) -> None:
-    """Send the beginning of an urgent event to the paired chats of the persons who got it; the inbox has all of it."""
-    event = pushed.event
-    if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):
-        return  # a request for a pairing has a message with buttons
-    chats = [place for person in pushed.persons for place in list_private_chats(tx, person)]
-    if not chats:
-        return
-    subject = f"{event.subject}\n" if event.subject else ""
-    sender = render_name(event.sender.display if event.sender is not None else event.source)
-    text = escape_deceptive(f"{subject}{event.content}")
-    if len(text) > _MAX_NOTICE_LENGTH:
-        text = f"{text[: _MAX_NOTICE_LENGTH - 1].rstrip()}…"
-    for trigger, chat in chats:
-        send(tx, trigger.number, chat, f"{escape_markdown(sender)}: {text}")
-
-
 def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
     """Return the triggers and the chats in which a person can be reached; not those that a trigger blocks."""
     found = [(triggers.read(tx, number), chat) for number, chat in conversations.list_chats_of_person(tx, person)]
@@ -215,7 +208,10 @@ def read(tx: Reader, number: int) -> ChannelMessage | None:
 
 
 def list_pending(tx: Reader, id: str) -> list[ChannelMessage]:
-    """Return what is to be sent to the chat of a message, up to that message, the oldest first."""
+    """
+    Return what is to be sent to the chat of a message, up to that message: replies and questions, then notices, the
+    oldest first.
+    """
     row = tx.fetch_one("channels/channel_messages/find", id=id)
     if row is None or _build(row).state is not MessageState.PENDING:
         return []
@@ -224,6 +220,8 @@ def list_pending(tx: Reader, id: str) -> list[ChannelMessage]:
         trigger=row.trigger,
         chat=row.chat,
         number=row.number,
+        is_notice=row.notice_of is not None,
+        now=tx.now,
         limit=_MAX_MESSAGES,
     )
     return [_build(row) for row in rows]

@@ -26,10 +26,10 @@ _MAX_ERROR_LENGTH: Final = 500
 _JOB: Final = Mapper(Job, payload=json.loads)
 
 
-def add(tx: Transaction, kind: str, payload: Json) -> str:
-    """Write a job that is due now, and return its id."""
+def add(tx: Transaction, kind: str, payload: Json, *, due_at: Instant | None = None) -> str:
+    """Write a job that is due then, or now, and return its id."""
     id = tx.new_id("err")
-    tx.execute("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=tx.now)
+    tx.execute("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at or tx.now)
     tx.after_commit(Signal(Topic("job", kind), "job"))
     return id
 

@@ -1,8 +1,9 @@
 """
 Send the messages of all channels.
 
-The messages of one chat are sent in their order, each in full before the next; chats do not wait for each other. How a
-message is sent depends on the provider of its trigger (`Outlet`). Sending is at least once.
+The messages of one chat are sent in their order, each in full before the next; but replies and questions are sent
+before notices, also if they were written while notices are sent. Chats do not wait for each other. How a message is
+sent depends on the provider of its trigger (`Outlet`). Sending is at least once.
 
     not let in      the message fails, and nobody is told: its user was let go, or a list blocks it
     Unavailable     again later, as long as it takes; after `retry_after` if the channel says so
@@ -62,8 +63,8 @@ class ChannelSender:
             await self._send_all(job)
 
     async def _send_all(self, job: Job) -> None:
-        messages = await self._store.read(outgoing.list_pending, job.payload)
-        for place, message in enumerate(messages):
+        while messages := await self._store.read(outgoing.list_pending, job.payload):
+            message = messages[0]
             trigger, may_send = await self._store.read(_find_way, message)
             if not may_send:
                 await self._store.run(outgoing.fail, message, "its user is not let in any more")
@@ -72,7 +73,7 @@ class ChannelSender:
             try:
                 if outlet is None:
                     raise NotFound(f"the provider {trigger.provider!r} is not here, or does not send")
-                await outlet.deliver(message, later=len(messages) - place - 1)
+                await outlet.deliver(message, later=len(messages) - 1)
             except ChatClosed as closing:
                 log.warning("a chat is closed", trigger=trigger.name, reason=closing.message)
                 await self._store.run(outgoing.close_chat, trigger, message.chat, closing.message)

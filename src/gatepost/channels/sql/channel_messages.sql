@@ -1,8 +1,10 @@
 -- name: insert
 INSERT INTO channel_messages
-    (id, trigger, chat, thread, user_id, person, content, options, decision, replaces, state, sent_ids, created_at)
+    (id, trigger, chat, thread, user_id, person, content, options, decision, replaces, state, sent_ids, created_at,
+     notice_of, notice_count, due_at)
 VALUES
-    (:id, :trigger, :chat, :thread, :user_id, :person, :content, :options, :decision, :replaces, 'pending', '[]', :now)
+    (:id, :trigger, :chat, :thread, :user_id, :person, :content, :options, :decision, :replaces, 'pending', '[]', :now,
+     :notice_of, :notice_count, :due_at)
 RETURNING number
 
 -- name: find
@@ -22,15 +24,37 @@ LEFT JOIN entities p ON p.number = m.person
 WHERE m.number = :number
 
 -- name: list_pending
--- What is to be sent to a chat, up to a message, the oldest first.
+-- What is to be sent to a chat, up to a message, the oldest first; but notices are sent after everything else.
 SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
 FROM channel_messages m
 JOIN triggers t ON t.number = m.trigger
 LEFT JOIN decisions d ON d.number = m.decision
 LEFT JOIN entities p ON p.number = m.person
-WHERE m.trigger = :trigger AND m.chat = :chat AND m.state = 'pending' AND m.number <= :number
-ORDER BY m.number
+WHERE m.trigger = :trigger AND m.chat = :chat AND m.state = 'pending'
+    AND (m.due_at IS NULL OR m.due_at <= :now)
+    AND CASE
+        WHEN CAST(:is_notice AS BOOLEAN) THEN m.notice_of IS NULL OR m.number <= :number
+        ELSE m.notice_of IS NULL AND m.number <= :number
+    END
+ORDER BY m.notice_of IS NOT NULL, m.number
 LIMIT :limit
+
+-- name: find_summary
+-- The summary of a sender's notices that is not due yet.
+SELECT number, notice_count FROM channel_messages
+WHERE trigger = :trigger AND chat = :chat AND notice_of = :sender AND notice_of IS NOT NULL
+    AND notice_count > 0 AND state = 'pending' AND due_at > :now
+FOR UPDATE
+
+-- name: count_notice
+UPDATE channel_messages SET notice_count = :count, content = :content WHERE number = :number
+
+-- name: read_notices
+-- How many notices of a sender a chat has got since then, and when the first was written.
+SELECT count(*) AS total, min(created_at) AS first_at
+FROM channel_messages
+WHERE trigger = :trigger AND chat = :chat AND notice_of = :sender AND notice_of IS NOT NULL
+    AND notice_count = 0 AND created_at > :since
 
 -- name: list_by_decision
 SELECT m.*, t.name AS trigger_name, d.id AS decision_id, p.name AS person_name
