@@ -91,20 +91,20 @@ class TestPast:
             office.clock.advance("21 minutes")
             fire_all(office)
         [plan, _] = office.store.read_sync(plans.page, "ann")
-        listed = office.store.read_sync(fires.list_of_plan, plan.id, owner="ann")
+        listed = office.store.read_sync(fires.list_of_plan, plan.id, viewer="ann")
         assert [(fire.due_at - MORNING) // MINUTE for fire in listed if fire.due_at is not None] == [60, 40, 20]
         assert [(fire.fired_at - MORNING) // MINUTE for fire in listed] == [63, 42, 21]
         assert {fire.recipient for fire in listed} == {"ann"}
         rest = office.store.read_sync(fires.list_of_plan, plan.id, after=listed[0].position)
         assert rest == listed[1:]
         with pytest.raises(NotFound):
-            office.store.read_sync(fires.list_of_plan, plan.id, owner="bob")
+            office.store.read_sync(fires.list_of_plan, plan.id, viewer="bob")
 
     def test_a_trigger_tells_when_it_fired_and_for_whom(self, office: StoreContext) -> None:
         for _ in range(2):
             office.clock.advance("25 minutes")
             fire_all(office)
-        listed = office.store.read_sync(fires.list_of_trigger, "beat", by="bob")
+        listed = office.store.read_sync(fires.list_of_trigger, "beat", viewer="bob")
         assert [((fire.fired_at - MORNING) // MINUTE, fire.recipient) for fire in listed] == [
             (50, "ann"),
             (50, "bob"),
@@ -115,4 +115,4 @@ class TestPast:
             rest = office.store.read_sync(fires.list_of_trigger, "beat", after=listed[number].position)
             assert rest == listed[number + 1 :]
         with pytest.raises(Refused):
-            office.store.read_sync(fires.list_of_trigger, "beat", by="ann")
+            office.store.read_sync(fires.list_of_trigger, "beat", viewer="ann")

@@ -13,6 +13,7 @@ from gatepost.inbox.account_api import (
     ListAccounts,
     StoreCheckView,
 )
+from gatepost.inbox.event import ItemState
 from gatepost.operations.access import Caller
 
 _MAX_NAMES: Final = 100
@@ -24,20 +25,12 @@ def list_accounts(tx: Reader, request: ListAccounts, caller: Caller) -> AccountP
     listed = [account for account in accounts if not (request.unbalanced and account.is_balanced)]
     listed.sort(key=lambda account: (account.is_balanced, -account.pending - account.claimed - account.dead))
     end = request.after + request.limit
+    sums = {name: sum(getattr(account, name) for account in accounts) for name in ("accepted", *ItemState)}
+    unbalanced = sum(not account.is_balanced for account in accounts)
     return AccountPage(
         items=[AccountView.of(account) for account in listed[request.after : end]],
         next=str(end) if end < len(listed) else None,
-        total=AccountTotalView(
-            inboxes=len(accounts),
-            unbalanced=sum(not account.is_balanced for account in accounts),
-            accepted=sum(account.accepted for account in accounts),
-            pending=sum(account.pending for account in accounts),
-            claimed=sum(account.claimed for account in accounts),
-            delivered=sum(account.delivered for account in accounts),
-            expired=sum(account.expired for account in accounts),
-            dead=sum(account.dead for account in accounts),
-            discarded=sum(account.discarded for account in accounts),
-        ),
+        total=AccountTotalView(inboxes=len(accounts), unbalanced=unbalanced, **sums),
     )
 
 

@@ -6,7 +6,7 @@ fires are read from the items that they made, so they are shown for as long as t
 `inbox.remember`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Final
@@ -51,28 +51,23 @@ def list_fires(tx: Reader, request: api.ListFires, caller: Caller) -> Page[api.F
 
 @api.ListPlanFires.handler
 def list_plan_fires(tx: Reader, request: api.ListPlanFires, caller: Caller) -> Page[api.PastFireView]:
-    return read_page(
-        tx,
-        request,
-        list_of_plan,
-        request.id,
-        owner=caller.entity,
-        after=NEWEST if request.after is None else parse_cursor_pair(request.after),
-        cursor=_build_past,
-    )
+    return _read_past(tx, request, list_of_plan, request.id, caller)
 
 
 @api.ListTriggerFires.handler
 def list_trigger_fires(tx: Reader, request: api.ListTriggerFires, caller: Caller) -> Page[api.PastFireView]:
-    return read_page(
-        tx,
-        request,
-        list_of_trigger,
-        request.name,
-        by=caller.entity,
-        after=NEWEST if request.after is None else parse_cursor_pair(request.after),
-        cursor=_build_past,
-    )
+    return _read_past(tx, request, list_of_trigger, request.name, caller)
+
+
+def _read_past(
+    tx: Reader,
+    request: api.ListPlanFires | api.ListTriggerFires,
+    query: Callable[..., list[PastFire]],
+    name: str,
+    caller: Caller,
+) -> Page[api.PastFireView]:
+    after = NEWEST if request.after is None else parse_cursor_pair(request.after)
+    return read_page(tx, request, query, name, viewer=caller.entity, after=after, cursor=_build_past)
 
 
 def _parse_next(cursor: str | None) -> FirePosition:
@@ -118,19 +113,19 @@ def iter_fires(recurrences: Sequence[Recurrence], until: Instant, after: FirePos
 
 
 def list_of_plan(
-    tx: Reader, id: str, *, owner: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
+    tx: Reader, id: str, *, viewer: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
 ) -> list[PastFire]:
     """Return the fires of a plan, the newest first; `after` is the position of the last one seen."""
-    plan = plans.show(tx, id, owner=owner)
+    plan = plans.show(tx, id, owner=viewer)
     recipient = directory.find(tx, plan.owner).number
     return _list_past(tx, plans.build_dedup_key(plan.id), recipient=recipient, after=after, limit=limit)
 
 
 def list_of_trigger(
-    tx: Reader, name: str, *, by: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
+    tx: Reader, name: str, *, viewer: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
 ) -> list[PastFire]:
     """Return the fires of a cron trigger, one for each recipient, the newest first."""
-    trigger = triggers.find_own(tx, name, by)
+    trigger = triggers.find_own(tx, name, viewer)
     return _list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
 
 

@@ -72,18 +72,17 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
     duration: Duration = 0
 
 
+#: the fields that are sums over the runs of a group
+_SUMS: Final = (
+    *("runs", "failed_runs", "budget_stops", "steps", "events"),
+    *("prompt_tokens", "completion_tokens", "duration"),
+)
+
+
 def add_up(groups: Sequence[UsageGroup]) -> UsageGroup:
     """Return the usage of groups together."""
-    return UsageGroup(
-        runs=sum(group.runs for group in groups),
-        failed_runs=sum(group.failed_runs for group in groups),
-        budget_stops=sum(group.budget_stops for group in groups),
-        steps=sum(group.steps for group in groups),
-        events=sum(group.events for group in groups),
-        prompt_tokens=sum(group.prompt_tokens for group in groups),
-        completion_tokens=sum(group.completion_tokens for group in groups),
-        duration=sum(group.duration for group in groups),
-    )
+    sums = {name: sum(getattr(group, name) for group in groups) for name in _SUMS}
+    return UsageGroup(**sums)
 
 
 class BudgetStatus(Struct, frozen=True, kw_only=True):
