@@ -1,10 +1,12 @@
 """What `gatepost doctor` finds outside of the database: what would fail later, when it is needed."""
 
 import json
+import os
 import sqlite3
 import sys
 from contextlib import closing
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,3 +164,39 @@ def test_a_clock_that_was_set_back(cli: CommandLine) -> None:
     [(check, detail, hint)] = list_faults(cli)
     assert (check, detail) == ("clock", "the clock was set back: times in the store are ahead of it")
     assert hint == "if the clock is right now, `gatepost up` mends them; else set it"
+
+
+def test_voice_messages_that_nothing_transcribes(cli: CommandLine) -> None:
+    cli.run_ok("trigger", "add", "desk", "--provider", "telegram", "--token", "env:BOT", "--to", "analyst")
+    line = "speech     off: voice messages to desk are passed on without their words, until speech.url is set\n"
+    assert line in cli.run_ok("doctor").out
+    assert line not in cli.run_ok("doctor", GATEPOST_SPEECH__URL="http://127.0.0.1:1/v1").out
+
+
+@pytest.mark.parametrize("problem", [None, "no such model"])
+def test_the_model_that_transcribes_here_is_tried(cli: CommandLine, tmp_path: Path, problem: str | None) -> None:
+    package = "\n".join(
+        (
+            "class WhisperModel:",
+            "    def __init__(self, name):",
+            f"        if {problem!r}: raise FileNotFoundError({problem!r})",
+            "    def transcribe(self, samples):",
+            "        assert len(samples) == 16_000",
+            "        return iter(()), None",
+        )
+    )
+    (tmp_path / "faster_whisper.py").write_text(package)
+    (tmp_path / "numpy.py").write_text("float32 = 'f'\n\ndef frombuffer(samples, dtype):\n    return samples\n")
+    cli.monkeypatch.syspath_prepend(tmp_path)
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    faults = list_faults(cli, GATEPOST_SPEECH__URL="local:", PYTHONPATH=path)
+    if problem is None:
+        assert faults == []
+    else:
+        [(check, detail, hint)] = faults
+        assert (check, detail) == (
+            "speech",
+            "local: does not work: the model 'small' cannot be loaded: FileNotFoundError: no such model",
+        )
+        assert hint is not None
+        assert "speech.model" in hint

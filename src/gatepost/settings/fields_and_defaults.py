@@ -335,7 +335,7 @@ class SpeechSettings(Section):
         URL,
         None,
         "the URL of a service that transcribes voice messages as OpenAI does, such as `http://HOST:PORT/v1`;"
-        " or `local:` for faster-whisper on this machine",
+        " or `local:` for faster-whisper on this machine, whose models no test has run: `gatepost doctor` tries yours",
     )
     model: str | None = setting(
         TEXT, None, "the model that transcribes; by default `whisper-1`, and `small` with `local:`"

@@ -37,6 +37,7 @@ STORE_CHECKS: Final[tuple[Callable[[Configuration, Store], Iterator[Finding]], .
     contents.check_clock,
     reach.check_notify,
     reach.check_triggers,
+    reach.check_voice,
     reach.check_routes,
     reach.check_providers,
     reach.check_models,

@@ -1,20 +1,28 @@
 """Checks of a home, without its store: what is in it, and what the settings name outside of it."""
 
+import asyncio
+import io
 import os
 import shutil
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
+from typing import Final
 
 from gatepost import app
+from gatepost.channels.speech.transcriber import Transcriber
 from gatepost.cli.doctor.finding import Finding
 from gatepost.cli.gateway_or_store import find_gateway, get_folder
+from gatepost.errors import GatepostError
 from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
 from gatepost.guests.host_settings.hook_entries import HookFormat
 from gatepost.guests.host_settings.installation import EntryFormat
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.settings import Configuration, gateway_files, mask_passwords
 from gatepost.settings.gateway_files import Exposure
+
+_MODEL_HINT: Final = "let this machine reach Hugging Face, or name a folder with a model in speech.model"
 
 
 def check_home(configuration: Configuration) -> Iterator[Finding]:
@@ -90,14 +98,36 @@ def check_ledger(configuration: Configuration) -> Iterator[Finding]:
 
 
 def check_speech(configuration: Configuration) -> Iterator[Finding]:
-    """Check that what transcribes voice messages can be used."""
+    """Check that what transcribes voice messages can be used; that on this machine transcribes a second of silence."""
     speech = configuration.settings.speech
-    if speech.url is None:
+    transcriber = app.build_transcriber(configuration, os.environ)
+    if transcriber is None:
         return
-    app.build_transcriber(configuration, os.environ)
-    has_key = speech.url == "local:" or speech.key_variable in os.environ
     detail = str(configuration.values["speech.url"])
-    yield Finding("speech", True, detail if has_key else f"{detail}, without a key: {speech.key_variable} is not set")
+    if speech.url != "local:":
+        has_key = speech.key_variable in os.environ
+        detail += "" if has_key else f", without a key: {speech.key_variable} is not set"
+        yield Finding("speech", True, detail)
+        return
+    try:
+        asyncio.run(_transcribe_silence(transcriber))
+    except GatepostError as error:
+        yield Finding("speech", False, f"{detail} does not work: {error.message}", _MODEL_HINT)
+    else:
+        yield Finding("speech", True, f"{detail}, a second of silence was transcribed")
+
+
+async def _transcribe_silence(transcriber: Transcriber) -> None:
+    recording = io.BytesIO()
+    with wave.open(recording, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(bytes(2 * 16_000))
+    try:
+        await transcriber.transcribe(recording.getvalue(), "audio/wav")
+    finally:
+        await transcriber.close()
 
 
 def check_hooks(_: Configuration) -> Iterator[Finding]:

@@ -52,6 +52,16 @@ def check_triggers(configuration: Configuration, store: Store) -> Iterator[Findi
         yield Finding("triggers", True, f"{output.count(len(in_file), 'trigger')} in {FILE}")
 
 
+def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]:
+    """Say which bots take voice messages that nothing transcribes."""
+    bots = [
+        trigger.name for trigger in store.read_sync(triggers.page, limit=_LIMIT) if trigger.active and trigger.is_bot
+    ]
+    if bots and configuration.settings.speech.url is None:
+        detail = f"off: voice messages to {', '.join(bots)} are passed on without their words, until speech.url is set"
+        yield Finding("speech", True, detail)
+
+
 def _find_deaf_triggers(tx: Reader) -> list[Finding]:
     """Return the active triggers that do not work, and those whose events nobody would get."""
     findings = []
