@@ -234,17 +234,13 @@ def create_gate(
     elif spec.kind is GateKind.EVENT and spec.awaits is not None:
         event_type, event_source = gate_rules.parse_awaited_event(spec.awaits)
     gate = Gate(
+        **get_columns(spec, "name kind instruction at_deadline fail"),
         id=tx.new_id("gate"),
-        name=spec.name,
-        kind=spec.kind,
         owner=owner.name,
         made_by=creator.name if creator else None,
         awaits=awaited_entity.name if awaited_entity else spec.awaits,
-        instruction=spec.instruction,
         waiters=(),
         deadline=gate_rules.resolve_deadline(tx.now, spec.deadline, spec.within),
-        at_deadline=spec.at_deadline,
-        fail=spec.fail,
         trouble=None,
         escalated_at=None,
         created_at=tx.now,

@@ -29,8 +29,9 @@ from gatepost.inbox import (
     item_rows as items,
 )
 from gatepost.inbox.claim_actions import ClaimTerms
-from gatepost.inbox.event import FindSentEvent, Item, ItemsDiscarded, ItemsRead, ItemState, Push
+from gatepost.inbox.event import Event, FindSentEvent, Item, ItemsDiscarded, ItemsRead, ItemState, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.stores.row_mapping import get_columns
 
 #: agents that have not taken a broadcast yet, and are shown
 _SHOW_LIMIT: Final = 100
@@ -129,7 +130,7 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
             case ItemState.DELIVERED:
                 recipient = recipients[item.recipient]
                 hops = 0 if is_new_chain else max(item.event.hops, chains.count_next_hops(tx, recipient))
-                result = push.push_copy(tx, replace(_build_copy(item), hops=hops), recipient)
+                result = push.push_copy(tx, replace(build_copy(item.event, item.recipient), hops=hops), recipient)
                 replayed_items += [copy for _, copy in items.list_by_event(tx, result.event)]
             case ItemState.PENDING | ItemState.CLAIMED:
                 pass
@@ -196,23 +197,10 @@ def _refuse(
     )
 
 
-def _build_copy(item: Item) -> Push:
-    """Return a push with the content of an item, without its dedup key, which would make it a duplicate."""
-    event = item.event
-    return Push(
-        to=item.recipient,
-        type=event.type,
-        source=event.source,
-        sender=event.sender.name if event.sender else None,
-        subject=event.subject,
-        content=event.content,
-        data=event.data,
-        priority=event.priority,
-        source_time=event.source_time,
-        ref=event.ref,
-        route=event.route,
-        trust=event.trust,
-    )
+def build_copy(event: Event, to: str) -> Push:
+    """Return a push with the content of an event, without its dedup key, which would make it a duplicate."""
+    content = get_columns(event, "type source subject content data priority source_time ref route trust")
+    return Push(to=to, sender=event.sender.name if event.sender else None, **content)
 
 
 def measure_lines_again(tx: Transaction, event: Renamed) -> None:

@@ -17,7 +17,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
 from gatepost.plans.missed_slots import GRACE
-from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus, parse_schedule, require_schedule
+from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus, read_schedule, require_schedule
 from gatepost.reports.fire_list_api import FireKind, FireView, ListFires, ListPlanFires, PastFireView
 from gatepost.settings import Configuration
 
@@ -63,13 +63,7 @@ def set_plan(
       gatepost plan set --name "Daily report" --cron "0 9 * * 1-5" "Post it"
       gatepost plan set --id plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --cron @weekly
     """
-    schedule = parse_schedule(  # here too, so that a mistake is reported before anything is opened
-        run_after=request.run_after,
-        scheduled_at=request.scheduled_at,
-        cron=request.cron,
-        time_zone=request.time_zone,
-        on_gate=request.on_gate,
-    )
+    schedule = read_schedule(request)  # here too, so that a mistake is reported before anything is opened
     fields = msgspec.structs.asdict(request) | {"by": find_session_agent(configuration)}
     owner = fields.pop("owner")
     if id is None:

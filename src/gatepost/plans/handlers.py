@@ -8,7 +8,7 @@ from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import read_page
 from gatepost.plans import actions as plans, api
-from gatepost.plans.plan import PlanSpec, parse_schedule
+from gatepost.plans.plan import PlanSpec, read_schedule
 
 
 @api.CreatePlan.handler
@@ -37,5 +37,4 @@ def delete_plan(tx: Transaction, request: api.DeletePlan, caller: Caller) -> Non
 
 
 def build_spec(request: api.PlanFields, id: str | None = None) -> PlanSpec:
-    schedule = {name: getattr(request, name) for name in ("run_after", "scheduled_at", "cron", "time_zone", "on_gate")}
-    return build_record(PlanSpec, request, id=id, schedule=parse_schedule(**schedule))
+    return build_record(PlanSpec, request, id=id, schedule=read_schedule(request))

@@ -139,6 +139,12 @@ def parse_schedule(
     return parse_field("scheduledAt", scheduled_at, lambda text: AtTime(parse(text)))
 
 
+def read_schedule(fields: object) -> Schedule | None:
+    """Return the schedule that a request or a tool names in its fields."""
+    names = ("run_after", "scheduled_at", "cron", "time_zone", "on_gate")
+    return parse_schedule(**{name: getattr(fields, name) for name in names})
+
+
 def require_schedule(spec: PlanSpec) -> tuple[str, Schedule]:
     """Return the name and the schedule, which a new plan needs."""
     if spec.name is None:

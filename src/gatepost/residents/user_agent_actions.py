@@ -23,7 +23,7 @@ from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.inbox import item_actions as inbox_items
-from gatepost.inbox.event import Event, EventType, Push, Ref
+from gatepost.inbox.event import Event, EventType, Ref
 from gatepost.inbox.push import actions as push
 from gatepost.residents.model_port import CallResult, ModelReply
 from gatepost.residents.runs import ending_actions as run_endings
@@ -64,20 +64,7 @@ def _pass_on(tx: Transaction, event: Event, recipients: list[Entity], *, hops: i
     sender = directory.find(tx, event.sender.name) if event.sender is not None else None
     if not recipients:
         return {"unrouted": unrouted_messages.keep_event(tx, event, f"passed:{event.id}")}
-    request = Push(
-        to=DEFAULT_TARGET,
-        type=event.type,
-        source=event.source,
-        sender=sender.name if sender is not None else None,
-        subject=event.subject,
-        content=event.content,
-        data=event.data,
-        priority=event.priority,
-        dedup_key=f"passed:{event.id}",
-        source_time=event.source_time,
-        ref=event.ref or Ref(PASSED_REF, event.id),
-        route=event.route,
-        trust=event.trust,
-    )
-    pushed = push.fan_out(tx, replace(request, hops=hops), sender, recipients, allow_retired=True)
+    copy, ref = inbox_items.build_copy(event, DEFAULT_TARGET), event.ref or Ref(PASSED_REF, event.id)
+    request = replace(copy, dedup_key=f"passed:{event.id}", ref=ref, hops=hops)
+    pushed = push.fan_out(tx, request, sender, recipients, allow_retired=True)
     return {"to": [delivery.name for delivery in pushed.deliveries], "passedAs": pushed.event}

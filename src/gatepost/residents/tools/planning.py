@@ -134,6 +134,5 @@ def delete_plans(ctx: ToolContext, plan_ids: Annotated[list[str], "the ids of pl
 
 
 def _build_spec(plan: PlanInput) -> PlanSpec:
-    fields = asdict(plan)
-    schedule = {name: fields.pop(name) for name in ("run_after", "scheduled_at", "cron", "time_zone", "on_gate")}
-    return PlanSpec(**fields, schedule=rules.parse_schedule(**schedule))
+    fields = {name: getattr(plan, name) for name in ("id", "name", "instruction", "catch_up", "active")}
+    return PlanSpec(**fields, schedule=rules.read_schedule(plan))
