@@ -113,7 +113,7 @@ def follow_message() -> list[str]:
             threading.Thread(target=post_messages, args=(url, Path(folder), recorder)).start()
 
         try:
-            asyncio.run(serve(settings.load(), "127.0.0.1", 0, ready=start))
+            asyncio.run(serve(settings.load(), "127.0.0.1", 0, ready=start, person=None))
         finally:
             sys.setprofile(None)
     return [module for module in dict.fromkeys(recorder.modules) if module not in PRIMITIVES]

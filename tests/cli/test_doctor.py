@@ -200,3 +200,26 @@ def test_the_model_that_transcribes_here_is_tried(cli: CommandLine, tmp_path: Pa
         )
         assert hint is not None
         assert "speech.model" in hint
+
+
+class TestVariablesThatAreIgnored:
+    def test_are_said_by_every_command(self, cli: CommandLine) -> None:
+        near_miss = "GATEPOST_PORT is not a setting, and is ignored: did you mean GATEPOST_GATEWAY__PORT?"
+        assert cli.run_ok("agent", "list", GATEPOST_PORT="5000").err == f"warning: {near_miss}\n"
+        assert list_faults(cli, GATEPOST_PORT="5000") == [("settings", near_miss, "rename the variable, or unset it")]
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            ("GATEPOST_PORT", "tcp://10.0.0.1:4283"),
+            ("GATEPOST_PORT_4283_TCP_PROTO", "tcp"),
+            ("GATEPOST_SERVICE_PORT", "4283"),
+            ("GATEPOST_SERVICE_HOST", "10.0.0.1"),
+            ("GATEPOST_FOO", "1"),
+            ("GATEPOST_NIGHTLY", "1"),
+        ],
+    )
+    def test_are_not_said_if_nobody_meant_a_setting(self, cli: CommandLine, variable: str, value: str) -> None:
+        cli.monkeypatch.setenv(variable, value)
+        assert cli.run_ok("agent", "list").err == ""
+        assert list_faults(cli) == []

@@ -140,7 +140,7 @@ class TestTheKey:
         )
         try:
             assert process.stdout is not None
-            assert process.stdout.readline().startswith("http://")
+            assert process.stdout.readline().startswith('{"url": "http://')
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=LAST_RESORT)
         finally:

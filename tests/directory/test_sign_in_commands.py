@@ -1,7 +1,14 @@
 """`gatepost up` and `gatepost sign-in`: a person gets to the page, once with each link."""
 
+import json
+import os
+import re
+import signal
+import subprocess
 import sys
 import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,8 +16,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from gatepost.directory.sign_in_commands import open_page
-from tests.support.command_line import CommandLine
+from tests.support.command_line import GATEPOST_COMMAND, CommandLine
 from tests.support.gateways.gateway_process import run_gateway_process
+from tests.support.processes.fork_server import ForkedProcess
 from tests.support.waits import LAST_RESORT
 
 
@@ -31,11 +39,9 @@ def use_link(link: str) -> tuple[int, str, str]:
     return call("POST", f"{address}/api/sign-in", f'{{"token": "{token}"}}')
 
 
-def test_the_link_of_up_signs_in_once_and_for_longer_than_the_gateway_runs(cli: CommandLine) -> None:
+def test_a_link_signs_in_once_and_for_longer_than_the_gateway_runs(cli: CommandLine) -> None:
     with run_gateway_process(cli.home) as gateway:
-        stdout = gateway.process.stdout
-        assert stdout is not None
-        link = stdout.readline().strip()
+        link = cli.run_ok("sign-in").out.strip()
         assert link.startswith(f"{gateway.url}/sign-in#lk_")
         status, _, cookie = use_link(link)
         assert status == 200
@@ -49,6 +55,52 @@ def test_the_link_of_up_signs_in_once_and_for_longer_than_the_gateway_runs(cli: 
         gateway.start()
         assert call("GET", f"{gateway.url}/api/caller", cookie=cookie)[0] == 200
         assert use_link(link)[0] == 401
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_up_prints_a_link_only_to_a_terminal(cli: CommandLine, options: list[str]) -> None:
+    out, err = start_and_stop(cli, options)
+    assert "lk_" not in out + err
+    assert ("`gatepost sign-in` prints a link that signs you in to the page\n" in err) == (not options)
+    out, err = start_and_stop(cli, options, is_terminal=True)
+    [token] = re.findall(r"/sign-in#lk_\w+", out)
+    assert token not in err
+
+
+@pytest.mark.parametrize("options", [{"options": ["--json"]}, {"GATEPOST_GATEWAY__LOG": "json"}], ids=str)
+def test_every_line_of_up_is_json_if_its_log_is(cli: CommandLine, options: Any) -> None:
+    out, err = start_and_stop(cli, **options, GATEPOST_PORT="5000")
+    assert json.loads(out)["url"].startswith("http://127.0.0.1:")
+    events = [json.loads(line) for line in err.splitlines()]
+    near_miss = "GATEPOST_PORT is not a setting, and is ignored: did you mean GATEPOST_GATEWAY__PORT?"
+    assert (events[0]["level"], events[0]["event"]) == ("warning", near_miss)
+
+
+def start_and_stop(
+    cli: CommandLine, options: Sequence[str] = (), *, is_terminal: bool = False, **environ: str
+) -> tuple[str, str]:
+    """Run `gatepost up` until it listens; return what it has printed, to a terminal or to a pipe."""
+    reader, writer = os.openpty() if is_terminal else os.pipe()
+    process = ForkedProcess(
+        [*GATEPOST_COMMAND, "up", "--port", "0", "--no-open", *options],
+        env=os.environ | cli.environ | environ,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    out = ""
+    try:
+        with suppress(OSError):  # a terminal whose last program is gone
+            while data := os.read(reader, 65_536):
+                out += data.decode()
+                process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LAST_RESORT)
+    finally:
+        os.close(reader)
+        process.kill()
+        process.communicate()
+    return out, err
 
 
 @pytest.mark.parametrize("cli", ["with a gateway"], indirect=True)
@@ -84,17 +136,20 @@ def test_without_a_gateway_there_is_no_page(cli: CommandLine) -> None:
 
 
 def test_up_refuses_a_person_who_is_not_there(cli: CommandLine) -> None:
-    result = cli.run_process("up", "--port", "0", "--as", "nobody")
-    assert result.code != 0
-    assert "there is no entity 'nobody'" in result.err
-    assert result.out == ""
+    out, err = start_and_stop(cli, ["--as", "nobody"], is_terminal=True)
+    assert "there is no entity 'nobody'" in err
+    assert out == ""
+
+
+def test_up_makes_no_link_for_a_person_where_none_is_printed(cli: CommandLine) -> None:
+    result = cli.run_process("up", "--port", "0", "--as", "husam")
+    assert (result.code, result.error) == (2, "--as is for the link to the page, which is printed only to a terminal")
+    assert "run `gatepost sign-in --as husam` when the gateway runs" in result.err
 
 
 def test_a_browser_that_is_signed_in_is_no_key_for_others(cli: CommandLine) -> None:
     with run_gateway_process(cli.home) as gateway:
-        stdout = gateway.process.stdout
-        assert stdout is not None
-        assert use_link(stdout.readline().strip())[0] == 200
+        assert use_link(cli.run_ok("sign-in").out.strip())[0] == 200
         gateway.stop()
     result = cli.run_process("up", "--host", "0.0.0.0", "--port", "0")  # noqa: S104 (it is refused)
     assert (result.code, result.out) == (1, "")

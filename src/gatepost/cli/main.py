@@ -77,6 +77,11 @@ def _run_command(arguments: "Sequence[str]") -> int:
             return answer_completion(os.environ["_GATEPOST_COMPLETE"])
         except (KeyError, ValueError):  # the variables of a shell are missing or wrong
             return 1
+    if list(arguments[:1]) != ["up"]:  # which logs them
+        from gatepost.settings import find_near_misses
+
+        for warning in find_near_misses(os.environ):
+            output.talk(f"warning: {warning}")
     try:
         # not ROOT(), which ends the process in its own way
         with ROOT.make_context("gatepost", list(arguments)) as context:

@@ -1,6 +1,7 @@
 """`gatepost init`, `config` and `up`: create a home, show its settings, and run its gateway."""
 
 import os
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +12,7 @@ from gatepost.cli import output
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.gateway_or_store import find_gateway, get_folder
 from gatepost.cli.parameters import JsonFlag, NoOpenFlag, number, option
-from gatepost.errors import Unavailable
+from gatepost.errors import Invalid, Unavailable
 from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name
 
 
@@ -120,9 +121,12 @@ def up(
     """
     Start the gateway: HTTP, live streams, plans, and all other background tasks.
 
-    It listens on 127.0.0.1 by default. It prints its address, and a link that signs the administrator in to the page,
-    once, within ten minutes. At a terminal with a desktop the link is also opened. Ctrl-C stops the gateway after the
-    requests that it has accepted.
+    It listens on 127.0.0.1 by default, and prints its address. At a terminal it also prints a link that signs the
+    administrator in to the page, once, within ten minutes, and opens it if there is a desktop. Elsewhere the output may
+    be a log that others read: `gatepost sign-in` prints a link then. Ctrl-C stops the gateway after the requests that
+    it has accepted.
+
+    With --json, or with json in the setting gateway.log, every line is JSON.
 
     Examples:
       gatepost up
@@ -133,21 +137,31 @@ def up(
     from gatepost.directory.sign_in_commands import open_page
     from gatepost.gateway import serve
 
+    if person is not None and not sys.stdout.isatty():
+        raise Invalid(
+            "--as is for the link to the page, which is printed only to a terminal",
+            hint=f"leave it out, and run `gatepost sign-in --as {person}` when the gateway runs",
+        )
     configuration = settings.load()
     find_gateway(configuration)  # two gateways of a home share its store
     gateway = configuration.settings.gateway
-    telemetry.configure_logging("json" if json else gateway.log)
+    as_json = json or gateway.log == "json"
+    telemetry.configure_logging("json" if as_json else gateway.log)
+    log = telemetry.get_logger("gatepost.gateway")
+    for warning in settings.find_near_misses(os.environ):
+        log.warning(warning)
 
     def report_ready(url: str, link: str | None) -> None:
-        if json:
-            output.document({"url": url, "signIn": link})
-            return
-        output.line_out(url)
-        if link is not None:
-            output.line_out(link)
-            output.talk("open the second line to sign in to the page: it works once; `gatepost sign-in` prints another")
-        output.talk(f"the administrator's key is in {configuration.home / gateway_files.ADMIN_KEY}")
-        output.talk(f"see {url}/api/docs; Ctrl-C stops it")
+        if as_json:
+            output.live({"url": url, "signIn": link})
+        else:
+            output.line_out(url)
+            if link is not None:
+                output.line_out(link)
+                output.talk("open the second line to sign in to the page: it works once")
+            output.talk(f"`gatepost sign-in` prints {'another' if link else 'a link that signs you in to the page'}")
+            output.talk(f"the administrator's key is in {configuration.home / gateway_files.ADMIN_KEY}")
+            output.talk(f"see {url}/api/docs; Ctrl-C stops it")
         if link is not None and not no_open:
             open_page(link)
 
@@ -156,7 +170,7 @@ def up(
         host or gateway.host,
         gateway.port if port is None else port,
         ready=report_ready,
-        person=person or ADMINISTRATOR,
+        person=(person or ADMINISTRATOR) if sys.stdout.isatty() else None,
     )
 
 

@@ -29,7 +29,7 @@ from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, TransportMessage
 from gatepost.core.times import SECOND
 from gatepost.core.transport_records import TransportStatus
-from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
+from gatepost.directory import key_actions as keys, sign_in_actions as sign_in
 from gatepost.directory.key_handlers import generate_secret, view_link
 from gatepost.errors import GatepostError, Refused, Unavailable
 from gatepost.gateway.authentication import Authenticator, TokenRules
@@ -194,13 +194,11 @@ class SpoolRelay:
             await asyncio.to_thread(self._writer, signals)
 
 
-#: called with the URL of a gateway that listens, and the one-time link to its page, if one could be made
+#: called with the URL of a gateway that listens, and the one-time link to its page, if one was wanted and could be made
 Ready = Callable[[str, str | None], None]
 
 
-def run(
-    configuration: Configuration, host: str, port: int, *, ready: Ready, person: str = directory.ADMINISTRATOR
-) -> None:
+def run(configuration: Configuration, host: str, port: int, *, ready: Ready, person: str | None) -> None:
     """Run `serve` in a process that does nothing else: on uvloop, if there is one."""
     loop_factory = uvicorn.Config("", log_config=None).get_loop_factory()
 
@@ -223,10 +221,8 @@ def freeze_loaded_objects() -> None:
     gc.freeze()
 
 
-async def serve(
-    configuration: Configuration, host: str, port: int, *, ready: Ready, person: str = directory.ADMINISTRATOR
-) -> None:
-    """Run a gateway until a signal stops it; `ready` gets its URL once it listens, and a link for the person."""
+async def serve(configuration: Configuration, host: str, port: int, *, ready: Ready, person: str | None) -> None:
+    """Run a gateway until a signal stops it; `ready` gets its URL once it listens, and a link if it is for a person."""
     _check_bindable(host)
     # The port comes first: a gateway whose port is taken must not have begun any work.
     with _open_listener(host, port) as listener:
@@ -245,7 +241,7 @@ async def serve(
                     )
             own_name = () if is_address(host) else (host.lower(),)
             state = replace(gateway.state, hosts=gateway.state.hosts.union(own_name))
-            path = _create_link(store, person)
+            path = _create_link(store, person) if person is not None else None
             await _serve_on(listener, host, configuration, state, lambda url: ready(url, path and url + path))
 
 

@@ -11,7 +11,16 @@ It imports no room after `api`; the rules of a room's own settings are imported 
 from gatepost.paths import HOME_FOLDER as HOME
 from gatepost.settings.converters import Converter, mask_passwords
 from gatepost.settings.fields_and_defaults import Settings, check_ledger, list_settings, variable_name
-from gatepost.settings.loading import FILE, Configuration, Value, find_file, find_home, load, resolve_variables
+from gatepost.settings.loading import (
+    FILE,
+    Configuration,
+    Value,
+    find_file,
+    find_home,
+    find_near_misses,
+    load,
+    resolve_variables,
+)
 
 __all__ = [
     "FILE",
@@ -23,6 +32,7 @@ __all__ = [
     "check_ledger",
     "find_file",
     "find_home",
+    "find_near_misses",
     "list_settings",
     "load",
     "mask_passwords",

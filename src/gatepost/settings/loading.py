@@ -14,6 +14,7 @@ beside a home, counts if it belongs to this user or to the system. A home that w
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -31,6 +32,8 @@ FILE: Final = "gatepost.toml"
 
 #: variables that are no settings: where the home is, tracebacks, long tests
 _NOT_SETTINGS: Final = {"HOME", "DEBUG", "NIGHTLY"}
+#: variables that Kubernetes makes for a service called gatepost
+_KUBERNETES_NAME: Final = re.compile(r"SERVICE_(HOST|PORT)|PORT_[0-9]+_(TCP|UDP)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +172,35 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
             other_key, other_value = values.setdefault(names[key], (key, value))
             if other_value != value:
                 raise Invalid(f"{other_key} and {key} have different values for one setting", hint="keep one of them")
-        elif "__" in rest or get_close_matches(rest, [name.removeprefix(PREFIX) for name in names], cutoff=0.8):
+        elif _is_misspelt(rest, names):
             raise Invalid(f"there is no setting for the variable {key!r}", hint=_suggest(key, names))
     return values
+
+
+def find_near_misses(environ: Mapping[str, str]) -> list[str]:
+    """
+    Return a sentence about each variable that is ignored, and whose name ends like that of a setting or resembles it:
+    `GATEPOST_PORT` for `GATEPOST_GATEWAY__PORT`. Those that Kubernetes makes are left out.
+    """
+    names = _list_variables()
+    sentences = []
+    for key, value in environ.items():
+        rest = key.removeprefix(PREFIX)
+        if rest == key or rest in _NOT_SETTINGS or key in names or not value or _is_misspelt(rest, names):
+            continue
+        if _KUBERNETES_NAME.search(rest) or value.startswith(("tcp://", "udp://")):
+            continue
+        short_names = {name.removeprefix(PREFIX): name for name in names}
+        matches = [name for name in names if name.endswith(f"_{rest}")]
+        matches = matches or [short_names[name] for name in get_close_matches(rest, short_names, n=1, cutoff=0.65)]
+        if matches:
+            sentences.append(f"{key} is not a setting, and is ignored: did you mean {' or '.join(matches[:3])}?")
+    return sentences
+
+
+def _is_misspelt(rest: str, names: Iterable[str]) -> bool:
+    """Return True if a variable, without our prefix, can only be meant as a setting: it is refused."""
+    return "__" in rest or bool(get_close_matches(rest, [name.removeprefix(PREFIX) for name in names], cutoff=0.8))
 
 
 def _suggest(name: str, names: Iterable[str]) -> str:

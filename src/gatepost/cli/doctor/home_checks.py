@@ -19,7 +19,7 @@ from gatepost.guests.host_settings import hook_entries, installation, mcp_entrie
 from gatepost.guests.host_settings.hook_entries import HookFormat
 from gatepost.guests.host_settings.installation import EntryFormat
 from gatepost.guests.host_settings.mcp_entries import McpFormat
-from gatepost.settings import Configuration, gateway_files, mask_passwords
+from gatepost.settings import Configuration, find_near_misses, gateway_files, mask_passwords
 from gatepost.settings.gateway_files import Exposure
 
 _MODEL_HINT: Final = "let this machine reach Hugging Face, or name a folder with a model in speech.model"
@@ -36,6 +36,8 @@ def check_home(configuration: Configuration) -> Iterator[Finding]:
 
 def check_settings(configuration: Configuration) -> Iterator[Finding]:
     yield Finding("settings", True, str(configuration.file) if configuration.file else "no file: the defaults apply")
+    for near_miss in find_near_misses(os.environ):
+        yield Finding("settings", False, near_miss, "rename the variable, or unset it")
 
 
 def check_key(configuration: Configuration) -> Iterator[Finding]:
