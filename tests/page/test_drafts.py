@@ -7,6 +7,11 @@ from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
+#: from now on, until a reload, nothing that is posted arrives
+LOSE_POSTS = """() => {
+  const send = window.fetch;
+  window.fetch = (input, init) => (init?.method === "POST" ? new Promise(() => {}) : send(input, init));
+}"""
 #: waits until the field that matches a selector has a text
 HAS_TEXT = "([selector, text]) => document.querySelector(selector)?.value === text"
 
@@ -31,6 +36,45 @@ def test_a_draft_survives_a_reload(gateway: ScriptedGateway, open_page: PageOpen
     reload(page)
     page.wait_for(".message:has-text('Half a thought')")
     page.wait_until(HAS_TEXT, [".composer textarea", ""])
+
+
+def test_a_message_that_was_being_sent_is_sent_after_a_reload(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_space(tag, "admin")
+    page = open_page(f"/spaces/{tag}")
+    page.wait_for(".composer textarea")
+    page.evaluate(LOSE_POSTS)
+    for text in ("First", "Second"):
+        page.fill(".composer textarea", text)
+        page.press("Enter")
+        page.wait_for(f".message.is-sending:has-text('{text}')")
+    assert gateway.list_messages(tag) == []
+    reload(page)
+    for text in ("First", "Second"):
+        page.wait_for(f".message:not(.is-sending):not(.is-failed):has-text('{text}')")
+    reload(page)
+    page.wait_for_count(".message", 2)
+    assert [text for _, text in gateway.list_messages(tag)] == ["First", "Second"]
+
+
+@by_night
+def test_a_message_that_was_refused_waits_after_a_reload(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    open_page.expected_errors += ["413", "422"]
+    gateway.create_space(tag, "admin")
+    page = open_page(f"/spaces/{tag}")
+    page.fill(".composer textarea", "M" * 400_000)
+    page.press("Enter")
+    page.wait_for(".message.is-failed .notice")
+    reload(page)
+    page.wait_for(".message.is-failed .notice")
+    page.click(".message.is-failed button:has-text('Discard')")
+    page.wait_for_count(".message", 0)
+    reload(page)
+    page.wait_for(".composer textarea")
+    page.wait_for_count(".message", 0)
 
 
 @by_night

@@ -61,3 +61,25 @@ def test_the_topic_that_was_written_to_last_is_the_first(
     rows = page.evaluate("() => [...document.querySelectorAll('.topic-row')].map((row) => row.innerText)")
     places = [next(place for place, row in enumerate(rows) if name in row) for name in (older, newer)]
     assert places == sorted(places)
+
+
+def test_connections_are_opened_by_keys(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    """The gateway of the tests has no public ledger, so the connections are written into its store."""
+    names = [f"a-{tag}", f"b-{tag}"]
+    for name in names:
+        gateway.create_person(name)
+    gateway.post("/ledger/sync")
+    with closing(sqlite3.connect(gateway.gateway.home / "gatepost.db", timeout=LAST_RESORT)) as database, database:
+        for second, name in enumerate(names):
+            database.execute(
+                "INSERT INTO connections (id, network, entity, peer_account, is_incoming, state, created_at)"
+                " SELECT 'con_' || lower(hex(randomblob(16))), 'testnet', number, '0.0.7', 0, 'requested',"
+                " 4000000000000000 + ? FROM entities WHERE name = ?",
+                [second * 1_000_000, name],
+            )
+    page = open_page("/ledger/connections")
+    page.wait_for(f".row-list li:has-text('a-{tag}')")
+    page.press("j", "j", "k")
+    page.wait_for(f".row-list li.is-selected:has-text('b-{tag}')")
+    page.press("j", "Enter")
+    page.wait_for_path(f"/ledger/profiles/a-{tag}")

@@ -1,12 +1,14 @@
 /**
- * Drafts: what was written and not sent yet. The tab keeps them, so that they are there after a reload, and for their
- * writer alone (`keepTabFor` in `session.ts`).
+ * Drafts: what was written and not sent yet, or sent and not stored yet. The tab keeps them, so that they are there after
+ * a reload, and for their writer alone (`keepTabFor` in `session.ts`).
  */
 
+import type { SentMessage } from "@gatepost/client";
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 
 const PREFIX = "gatepost:draft:";
+const UNSENT_PREFIX = "unsent:";
 /** Also for a browser that stores nothing, and for a text that is too large for it. */
 const drafts = new Map<string, string>();
 /** Counts when a draft comes or goes, for who shows that there is one. */
@@ -33,6 +35,17 @@ export function writeDraft(id: string, text: string | undefined): void {
     // a private window, or no room
   }
   if (isKnown !== Boolean(text)) revision.value += 1;
+}
+
+/** Return the messages of a space that this tab has sent and that were not stored when it was left. */
+export function readUnsent(space: string): SentMessage[] {
+  const messages = JSON.parse(readDraft(UNSENT_PREFIX + space) ?? "[]") as (Omit<SentMessage, "error"> & { error?: string })[];
+  return messages.map(({ error, ...message }) => ({ ...message, error: error === undefined ? undefined : new Error(error) }));
+}
+
+export function writeUnsent(space: string, messages: readonly SentMessage[]): void {
+  const kept = messages.map(({ error, ...message }) => ({ ...message, error: error?.message }));
+  writeDraft(UNSENT_PREFIX + space, kept.length === 0 ? undefined : JSON.stringify(kept));
 }
 
 /** The text of a field, which is kept until it is sent: `undefined` forgets it. Without a draft it is `initial`. */

@@ -6,9 +6,10 @@ import type { ComponentChildren } from "preact";
 import { displayName } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator } from "../data/session.js";
-import { buildPath } from "../router.js";
+import { buildPath, navigate } from "../router.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
+import { useRowKeys } from "../ui/row-keys.js";
 import { attempt } from "../ui/toasts.js";
 import { RelativeTime } from "../ui/time.js";
 
@@ -18,6 +19,7 @@ export function ConnectionList({ head }: { head: ComponentChildren }) {
   const { value, error, reload } = useLoad((signal) => client.listConnections({ limit: 500 }, { signal }), []);
   useInterval(reload, 20_000);
   const list = (value?.items ?? []).toSorted((a, b) => Number(b.incoming && b.state === "requested") - Number(a.incoming && a.state === "requested") || b.createdAt.localeCompare(a.createdAt));
+  const { index } = useRowKeys("Ledger", list, (connection) => navigate(connection.topicId === null ? buildPath("ledger", "profiles", connection.entity) : buildPath("ledger", connection.topicId)), (connection) => connection.id);
   return (
     <>
       {head}
@@ -35,8 +37,8 @@ export function ConnectionList({ head }: { head: ComponentChildren }) {
           </Empty>
         ) : (
           <ul class="card row-list">
-            {list.map((connection) => (
-              <li key={connection.id}>
+            {list.map((connection, position) => (
+              <li key={connection.id} class={position === index ? "is-selected" : ""}>
                 <ConnectionRow connection={connection} onChange={reload} />
               </li>
             ))}

@@ -4,6 +4,7 @@ import { SpaceStore } from "@gatepost/client";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
+import { readUnsent, writeUnsent } from "../data/drafts.js";
 import { feed } from "../data/feed.js";
 import { agents, entities, isThinking } from "../data/live.js";
 import { useLoad } from "../data/load.js";
@@ -38,8 +39,9 @@ export function SpaceView({ id }: { id: string }) {
 function OpenSpace({ space }: { space: SpaceEntry }) {
   const { id } = space;
   const member = space.isMember ? me.value : undefined;
-  const store = useMemo(() => new SpaceStore(client, id, { feed, adaptStream: closeWhileHidden, limit: PAGE_LENGTH, ...(member === undefined ? {} : { member }) }), [id, member]);
+  const store = useMemo(() => new SpaceStore(client, id, { feed, adaptStream: closeWhileHidden, limit: PAGE_LENGTH, unsent: readUnsent(id), ...(member === undefined ? {} : { member }) }), [id, member]);
   const state = useStore(store);
+  useEffect(() => writeUnsent(id, state.sent), [id, state.sent]);
   const [showMembers, setShowMembers] = useState(false);
   const [firstUnread] = useState(() => (space.unread > 0 ? space.lastSeq - space.unread + 1 : undefined));
   const thinking = space.members.filter(({ name }) => isThinking(name) && agents().value.runs[name] !== undefined);

@@ -63,6 +63,8 @@ export interface SpaceOptions {
   member?: string;
   /** Messages of a page. */
   limit?: number;
+  /** Messages that an earlier store of this space has left in `sent`, such as before a reload. */
+  unsent?: readonly SentMessage[];
 }
 
 const INITIAL: SpaceState = {
@@ -82,6 +84,8 @@ export class SpaceStore extends Store<SpaceState> {
   readonly #queue: SendQueue;
   /** The number up to which no message is missing; undefined until the newest page is loaded. */
   #completeSeq: number | undefined;
+  /** Messages that an earlier store was sending. Sent again with their keys, they are stored once. */
+  #interrupted: readonly SentMessage[];
   #isFilling = false;
   #isLoadingOlder = false;
 
@@ -89,7 +93,9 @@ export class SpaceStore extends Store<SpaceState> {
     const request = options.member === undefined ? { id } : { id, member: options.member };
     const open: OpenStream = (streamOptions) => client.watchSpace(request, streamOptions);
     const own = new Feed(options.adaptStream?.(open) ?? open);
-    super(options.feed === undefined ? own : new SpaceFeed(options.feed, own, id), INITIAL);
+    const sent = options.unsent ?? [];
+    super(options.feed === undefined ? own : new SpaceFeed(options.feed, own, id), { ...INITIAL, sent });
+    this.#interrupted = sent.filter((message) => message.error === undefined);
     this.#client = client;
     this.#id = id;
     this.#options = options;
@@ -139,6 +145,9 @@ export class SpaceStore extends Store<SpaceState> {
     // Frames may have been lost, so what seemed to be written then may have ended.
     if (Object.keys(this.state.streams).length > 0) this.#setStreams({});
     if (this.state.activeAgents.length > 0) this.update({ activeAgents: [] });
+    const interrupted = this.#interrupted;
+    this.#interrupted = [];
+    for (const message of interrupted) this.#enqueue(message).catch(() => {}); // it is shown as failed
     if (this.#completeSeq !== undefined) return this.#loadMissing(this.#completeSeq, signal);
     const known = this.state.messages.at(-1)?.seq ?? 0;
     const page = await this.#client.readMessages(this.#buildRequest(), { signal });
