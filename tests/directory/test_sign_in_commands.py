@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -89,13 +90,24 @@ def start_and_stop(
         text=True,
     )
     os.close(writer)
-    out = ""
+    out = err = ""
     try:
+        assert process.stderr is not None
+        while "{" not in out and "Ctrl-C stops it" not in err:  # the last that each prints when it is ready
+            ready, _, _ = select.select([reader, process.stderr.fileno()], [], [], LAST_RESORT)
+            assert ready
+            if process.stderr.fileno() in ready:
+                chunk = os.read(process.stderr.fileno(), 65_536)
+                err += chunk.decode()
+                if not chunk:  # it has ended by itself
+                    break
+            else:
+                out += os.read(reader, 65_536).decode()
+        process.send_signal(signal.SIGINT)
         with suppress(OSError):  # a terminal whose last program is gone
             while data := os.read(reader, 65_536):
                 out += data.decode()
-                process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=LAST_RESORT)
+        err += process.communicate(timeout=LAST_RESORT)[1]
     finally:
         os.close(reader)
         process.kill()
