@@ -1,17 +1,31 @@
 """The channel of Claude Code, at the level of its wire: what the host is told, and what it says."""
 
 import re
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar, cast
 
+import anyio
 import pytest
 
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.executor import AsyncExecutor
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus
+from gatepost.gates.decision_api import AskDecision
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Priority, Push
 from gatepost.inbox.push import actions as push
+from gatepost.mcp.claude_channel import ClaudeChannel, PromptParams
+from gatepost.mcp.server_port import Context, Peer
+from gatepost.operations.access import Caller, CallerKind
+from gatepost.operations.operation import Request
+from gatepost.testing import Kit
 from tests.mcp.mcp_setup import McpSetup
 from tests.mcp.stdio_server import StdioServer, wait_until
+
+R = TypeVar("R")
 
 
 class ChannelHost(StdioServer):
@@ -101,6 +115,40 @@ async def test_a_permission_prompt_is_a_decision_of_the_owner(setup: McpSetup, o
         verdict = host.read()
         assert verdict["method"] == "notifications/claude/channel/permission"
         assert verdict["params"] == {"request_id": "abcde", "behavior": option}
+
+
+async def test_a_session_that_ends_while_it_asks_withdraws(kit: Kit) -> None:
+    """The decision is stored before the server hears of it."""
+    kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
+    kit.store.run_sync(directory.register, EntitySpec(name="analyst", kind=EntityKind.AGENT, owner="admin"))
+    executor = AsyncExecutor(kit.store, Caller(CallerKind.ENTITY, "analyst"))
+    asked, may_answer = anyio.Event(), anyio.Event()
+
+    async def send(request: Request[R]) -> R:
+        answer = await executor.send(request)
+        if isinstance(request, AskDecision):
+            asked.set()
+            await may_answer.wait()
+        return answer
+
+    class EndingHost:
+        stopping = anyio.Event()
+
+        async def identify(self, context: Any) -> Peer:
+            return Peer(name="analyst", caller=Caller(CallerKind.ENTITY, "analyst"), send=send)
+
+        def subscribe(self, listener: Any) -> AbstractContextManager[None]:
+            return nullcontext()
+
+    host: Any = EndingHost()
+    channel, context = ClaudeChannel(host, relays_permissions=True), cast("Context", None)
+    async with anyio.create_task_group() as channel.tasks:
+        await channel._on_prompt(context, PromptParams(request_id="abcde", tool_name="Bash"))
+        await asked.wait()
+        channel.tasks.cancel_scope.cancel()
+        may_answer.set()
+    [decision] = kit.store.read_sync(decisions.page)
+    assert decision.status is DecisionStatus.WITHDRAWN
 
 
 async def test_a_prompt_that_is_open_when_the_session_ends_is_withdrawn(setup: McpSetup) -> None:

@@ -127,7 +127,8 @@ class ClaudeChannel:
         """Ask the owner of the agent, and send the answer to the host."""
         try:
             peer = await self._host.identify(context)
-            decision = await peer.send(_build_question(params))
+            with anyio.CancelScope(shield=True):  # a session that ends now has asked all the same, and withdraws below
+                decision = await peer.send(_build_question(params))
         except GatepostError as error:
             log.warning("a permission prompt was not relayed", tool=params.tool_name, reason=error.message)
             return
