@@ -247,7 +247,7 @@ HOSTS: Final = {
     "2130706433": False,
     "": False,
     "[": False,
-    "evil.example@127.0.0.1": True,
+    "evil.example@127.0.0.1": False,
 }
 
 

@@ -140,6 +140,21 @@ class TestSecrets:
         with pytest.raises(Conflict, match="'issues' was imported without its secret"):
             kit.store.run_sync(triggers.change, "issues", {"active": True})
 
+    def test_a_token_in_the_url_of_a_tool_is_hidden(self, kit: Kit) -> None:
+        fill_store(kit)
+        tool = {
+            "name": "weather",
+            "description": "The weather",
+            "execution": {"url": "https://example.com/now?token=hunter2hunter2&city=rome"},
+        }
+        server = {"name": "files", "url": "https://example.com/mcp?api_key=hunter2hunter2"}
+        document = {"model": "demo", "tools": [tool], "mcp": {"servers": [server]}}
+        kit.store.run_sync(agents.configure, "ana", document)
+        plain, full = (b"".join(export_lines(kit.store, secrets=secrets)) for secrets in (False, True))
+        assert b"hunter2" in full
+        assert b"hunter2" not in plain
+        assert b"city=rome" in plain
+
     def test_a_configuration_that_cannot_be_read_is_left_out_and_said(self, kit: Kit) -> None:
         fill_store(kit)
         kit.store.run_sync(lambda tx: tx.execute("residents/agents/update", entity=7, config="{torn", now=tx.now))

@@ -19,6 +19,7 @@ from starlette.types import Message
 from gatepost.client import LocalClient
 from gatepost.errors import Unavailable
 from gatepost.gateway.http_exchange import HttpExchange
+from gatepost.gateway.stream_limits import StreamLimits
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.item_api import ClaimBatch
@@ -52,6 +53,26 @@ async def test_a_drain_that_waits_is_woken_by_a_push(setup: McpSetup, transport:
         [item] = (await drain)["items"]
         assert item["content"] == "hello"
     await wait_until(lambda: list_states(setup) == [ItemState.DELIVERED])
+
+
+async def test_waits_count_as_streams_of_their_caller(setup: McpSetup) -> None:
+    """Each of them takes memory, and a part of every signal."""
+    gateway = setup.gateway_thread.gateway
+    limits = StreamLimits(2)
+    object.__setattr__(gateway.app_state, "stream_limits", limits)
+    async with setup.open_client("http") as client, asyncio.TaskGroup() as tasks:
+        tools = ToolCaller(client)
+        drains = [tasks.create_task(tools.call("drain_inbox", wait=50)) for _ in range(2)]
+        await wait_until(lambda: sum(limits._counts.values()) == 2)
+        refusal = await client.call_tool("list_decisions", {"wait": 50})
+        assert refusal.is_error
+        assert "reads 2 streams, waits included" in str(refusal.content)
+        assert (await tools.call("list_decisions"))["items"] == [], "what does not wait is answered"
+        for _ in drains:
+            push_item(setup)
+            await asyncio.wait(drains, return_when=asyncio.FIRST_COMPLETED)
+            drains = [drain for drain in drains if not drain.done()]
+    assert not limits._counts
 
 
 def is_drain_sent(setup: McpSetup) -> bool:

@@ -30,6 +30,8 @@ class Limits:
     work_items: int = 1_000
     #: broadcasts of one entity in 24 hours
     broadcasts: int = 100
+    #: mails, notes and work events of one entity in 24 hours
+    sent: int = 10_000
     #: free bytes of the disk below which nothing new is stored
     reserve: int = 64 * 1024 * 1024
     #: whether gates may run commands

@@ -73,6 +73,11 @@ def extend(tx: Transaction, key: Key) -> None:
     tx.execute("directory/keys/extend", number=key.number, expires_at=tx.now + PAGE_LIFETIME, now=tx.now)
 
 
+def find_valid_secret(tx: Reader, secrets: Sequence[str]) -> str | None:
+    """Return the first of these secrets that is one of a valid page key."""
+    return next((secret for secret in secrets if find_page_key(tx, secret)[0] is not None), None)
+
+
 def find_person(tx: Reader, secrets: Sequence[str]) -> str | None:
     """Return whom the first valid page key of these secrets signs in; None if none is valid."""
     page_keys = (find_page_key(tx, secret)[0] for secret in secrets)

@@ -164,6 +164,7 @@ def _remove_secrets(table: str, row: dict[str, Any], summary: Summary, codes: Co
         case "agents":
             try:
                 bare = agent_config.replace_secrets(agent_config.decode(row["config"]), lambda _: {})
+                bare = agent_config.hide_url_secrets(bare)
             except (GatepostError, ValueError, RecursionError):
                 summary.omissions.append(f"agents: the configuration of entity {row['entity']} cannot be read")
                 return None

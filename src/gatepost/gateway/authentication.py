@@ -108,10 +108,9 @@ class Authenticator:
         return await self._find_token_caller(public_key, token)
 
     async def _identify_page(self, cookies: Sequence[str]) -> Caller:
-        for cookie in cookies:
-            caller = await self._find_caller(cookie, is_cookie=True)
-            if caller is not None:
-                return caller
+        valid = cookies[0] if len(cookies) == 1 else await self._store.read(sign_in.find_valid_secret, cookies)
+        if valid is not None and (caller := await self._find_caller(valid, is_cookie=True)) is not None:
+            return caller
         raise Unauthorized("this browser is not signed in", hint="`gatepost sign-in` prints a link that signs in")
 
     async def _find_caller(self, secret: str, *, is_cookie: bool = False) -> Caller | None:

@@ -22,6 +22,7 @@ A proxy may send its own Host. Then the Origin is a name in `gateway.hosts`, on 
 """
 
 import ipaddress
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -37,15 +38,17 @@ _COOKIE_AGE: Final = 400 * 24 * 3600
 _SAFE_METHODS: Final = ("GET", "HEAD")
 _KEY_HEADERS: Final = ("x-secret-key", "x-public-key", "authorization")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-#: cookies of the page's name that are tried; a browser has one, unless another program has set more
-_MAX_COOKIES: Final = 4
+#: cookies of the page's name that are tried; a browser has one, unless another program has set more, and keeps fewer
+_MAX_COOKIES: Final = 200
+#: a name or an address, and a port: nothing that could be read in two ways
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII)
 _HOSTS_HINT: Final = "add the name to gateway.hosts"
 
 
 def check_host(exchange: HttpExchange, hosts: Collection[str]) -> None:
     """Refuse a request whose Host is not a name of this gateway; `hosts` are those that are set."""
-    host = exchange.headers.get("host", "")
-    if not _is_own_name(f"//{host}", hosts):
+    host, *others = [value for name, value in exchange.list_headers() if name == "host"] or [""]
+    if others or not _HOST.fullmatch(host) or not _is_own_name(f"//{host}", hosts):
         raise Misdirected(f"{quote_value(host, 100)} is not a name of this gateway", hint=_HOSTS_HINT)
 
 

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,7 +105,13 @@ class McpEndpoint:
             if await self._state.authenticator.authenticate(exchange.headers) != caller:
                 raise Unauthorized("the credential is no longer valid")
 
-        return Peer(name=caller.name or ADMINISTRATOR, caller=caller, send=send, verify=verify)
+        return Peer(
+            name=caller.name or ADMINISTRATOR,
+            caller=caller,
+            send=send,
+            verify=verify,
+            reserve_wait=partial(self._state.stream_limits.reserve, caller),
+        )
 
     @contextmanager
     def subscribe(self, listener: Callable[[Topic], None]) -> Iterator[None]:

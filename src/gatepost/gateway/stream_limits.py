@@ -1,7 +1,7 @@
 """
 The limits of live streams: how many streams a caller may read, and when a reader that is too slow is dropped.
 
-    streams of one caller     `gateway.streams`, 100 by default; one more is refused with 429
+    streams of one caller     `gateway.streams`, 100 by default, requests that wait included; one more gets 429
     entries behind            1,000; a reader that is further behind gets `ended`, with a position to resume from
     time without reading      60 s; a reader that takes nothing at all for so long is dropped without a word
 """
@@ -38,7 +38,7 @@ class StreamLimits:
         """Count a stream of a caller while entered; raise TooManyStreams if it has as many as it may have."""
         if self._counts[caller] >= self._limit:
             raise TooManyStreams(
-                f"this caller reads {self._limit} streams, and may read no more at the same time",
+                f"this caller reads {self._limit} streams, waits included, and may read no more at the same time",
                 hint="close some, read several spaces and inboxes in one (GET /api/stream), or raise gateway.streams",
             )
         self._counts[caller] += 1

@@ -181,7 +181,7 @@ def _continue_thread(tx: Reader, spec: MailSpec, author: Entity) -> tuple[MailSp
         raise Refused(f"{spec.reply_to!r} has no sender to reply to", hint="name the recipient in `to`")
     to = spec.to if event.sender is None else spec.to or event.sender.name
     subject, ref = spec.subject or event.subject, spec.ref or event.ref
-    return replace(spec, to=to, subject=subject, ref=ref, reply_to=event.id), _read_thread(event)
+    return replace(spec, to=to, subject=subject, ref=ref, reply_to=event.id), _read_thread(tx, event, author)
 
 
 def find_known_mail(tx: Reader, id: str, reader: Entity) -> Mail | None:
@@ -194,10 +194,17 @@ def find_known_mail(tx: Reader, id: str, reader: Entity) -> Mail | None:
     return mail if [known_mail.number for known_mail in known_mails] == [mail.number] else None
 
 
-def _read_thread(event: Event) -> str | None:
-    """Return the thread that an event of another source names."""
+def _read_thread(tx: Reader, event: Event, author: Entity) -> str | None:
+    """Return the thread that an event of another source names, unless it is one that the two do not have in common."""
     thread = event.data.get("threadId") if isinstance(event.data, dict) else None
-    return thread if isinstance(thread, str) and 0 < len(thread) <= 256 else None
+    if not isinstance(thread, str) or not 0 < len(thread) <= 256:
+        return None
+    writer = event.sender and directory.find_number(tx, event.sender.name)
+    has_mail, *shares = (
+        bool(outgoing.list_page(tx, "mail/outgoing/list_thread", viewer=viewer, thread=thread, before=None, limit=1))
+        for viewer in (None, author.number, writer)
+    )
+    return thread if not has_mail or (writer and all(shares)) else None
 
 
 def find_readable_event(tx: Reader, id: str, reader: Entity) -> Event:

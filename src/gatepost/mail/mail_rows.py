@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.core.ports import Reader, Row, Transaction
-from gatepost.core.times import Instant
-from gatepost.errors import Invalid
+from gatepost.core.times import DAY, Instant
+from gatepost.errors import Invalid, LimitReached
 from gatepost.inbox.event import ItemState, Ref
 from gatepost.mail.sent_mail import AckState, D, Mail, MailData, MailRecipient, Sent
 from gatepost.mail.work_item import EventData, NoteData
@@ -29,7 +29,17 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separator
 
 
 def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[str]) -> Sent[D]:
-    """Insert a record with the names of its recipients; return it with its number."""
+    """
+    Insert a record with the names of its recipients; return it with its number. An entity may send only so many in 24
+    hours (`limits.sent`).
+    """
+    limit = tx.limits.sent
+    first = tx.fetch_one("mail/outgoing/find_time_sent", sender=sender, skipped=limit - 1)
+    if first is not None and first.created_at > tx.now - DAY:
+        raise LimitReached(
+            f"{record.sender!r} has sent {limit} mails, notes and work events in 24 hours, the limit for one entity",
+            hint="wait, or raise limits.sent",
+        )
     number = fetch_number(
         tx,
         "mail/outgoing/insert",

@@ -6,7 +6,7 @@ no session is trusted to remember that.
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -54,6 +54,8 @@ class Peer:
     session: str | None = None
     #: raises an error if the caller has lost its credential since
     verify: Callable[[], Awaitable[None]] = _accept
+    #: counts a wait of the caller while entered; raises an error if it waits as often as it may
+    reserve_wait: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class BatchDelivery:

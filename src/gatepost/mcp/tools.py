@@ -115,7 +115,7 @@ class Tools:
             case _ if seconds:
                 noun = spec.operation.tag.removesuffix("s")
                 return await self._wait(
-                    lambda: peer.send(request), lambda page: bool(page.items), seconds, Topic.parse(f"{noun}:")
+                    peer, lambda: peer.send(request), lambda page: bool(page.items), seconds, Topic.parse(f"{noun}:")
                 )
             case _:
                 return await peer.send(request)
@@ -128,7 +128,8 @@ class Tools:
                 return await peer.send(claim)
             raise AssertionError("nothing cancels what is shielded")
 
-        batch = await self._wait(take, lambda batch: batch.claim is not None, seconds, Topic("inbox", request.name))
+        topic = Topic("inbox", request.name)
+        batch = await self._wait(peer, take, lambda batch: batch.claim is not None, seconds, topic)
         delivery = BatchDelivery(peer, batch)
         try:
             await anyio.lowlevel.checkpoint()  # was it cancelled meanwhile?
@@ -139,7 +140,7 @@ class Tools:
         return batch
 
     async def _wait(
-        self, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: Topic
+        self, peer: Peer, ask: Callable[[], Awaitable[T]], is_over: Callable[[T], bool], seconds: float, topic: Topic
     ) -> T:
         """Ask until the answer is over, or the time is, and return the last answer. It changes with a topic."""
         if not seconds:
@@ -151,7 +152,7 @@ class Tools:
             if changed_topic == ANYTHING or topic.includes(changed_topic):
                 changed.set()
 
-        with self._host.subscribe(listen):
+        with peer.reserve_wait(), self._host.subscribe(listen):
             while True:
                 changed = anyio.Event()
                 answer = await ask()

@@ -28,6 +28,7 @@ from gatepost.operations.operation_tool import load_tools
 from gatepost.operations.tool import Door
 from gatepost.residents import agent_config as records
 from gatepost.residents.capability import Capability, parse_capability
+from gatepost.telemetry import hide_secrets
 
 #: the built-in tools that are no operations (`residents/tools`)
 CYCLE_TOOLS: Final = (
@@ -135,6 +136,20 @@ def replace_secrets(
 ) -> records.AgentConfig:
     """Return the configuration with transformed secrets: the headers and environments of its tools and servers."""
     return _map_secrets(config, lambda _, secrets: transform(secrets))
+
+
+def hide_url_secrets(config: records.AgentConfig) -> records.AgentConfig:
+    """Return the configuration with `***` for what looks like a secret in a URL of its model, tools and servers."""
+    tools = tuple(
+        replace(tool, request=replace(tool.request, url=hide_secrets(tool.request.url))) if tool.request else tool
+        for tool in config.tools
+    )
+    servers = tuple(
+        replace(server, url=hide_secrets(server.url)) if server.url else server for server in config.mcp.servers
+    )
+    base_url = config.model.base_url
+    model = replace(config.model, base_url=hide_secrets(base_url)) if base_url else config.model
+    return replace(config, model=model, tools=tools, mcp=records.McpConfig(servers=servers))
 
 
 class _ModelDocument(records.ModelChoice, frozen=True, kw_only=True, rename="camel"):

@@ -124,6 +124,9 @@ class LimitSettings(Section):
     work_items: int = setting(
         integer(1, 1_000_000), _LIMITS.work_items, "open work items that one entity may have added"
     )
+    sent: int = setting(
+        integer(1, 1_000_000), _LIMITS.sent, "mails, notes and work events that one entity may send in 24 hours"
+    )
     broadcasts: int = setting(
         integer(1, 1_000_000), _LIMITS.broadcasts, "broadcasts that one entity may make in 24 hours"
     )

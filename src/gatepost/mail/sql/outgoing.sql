@@ -29,6 +29,10 @@ FROM outgoing
 WHERE sender = :sender AND dedup_key = :dedup_key AND dedup_key IS NOT NULL AND kind <> 'mail'
 LIMIT 1
 
+-- name: find_time_sent
+-- When a sender has sent the record before the last `skipped` ones.
+SELECT created_at FROM outgoing WHERE sender = :sender ORDER BY number DESC LIMIT 1 OFFSET :skipped
+
 -- name: list_sent
 -- The newest first; `before` is the number of the last one seen.
 SELECT o.*
