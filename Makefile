@@ -12,11 +12,11 @@ PARALLEL := -n logical --dist worksteal
 # Whatever the caller's shell says about Python stays outside.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
-# Some tools run before anything is installed, and make .venv: with the Python in it once it is whole, until then with
-# PYTHON.
+# Some tools run before anything is installed, and make .venv: with the Python in it if it can be used, else with PYTHON.
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 RUN_TOOL = python=$(BIN)/python; \
-	test ! -e .venv/.unfinished && $$python -c '' 2> /dev/null || python=$(PYTHON); \
-	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	test ! -e .venv/.unfinished && $$python -c '$(IS_NEW_ENOUGH)' 2> /dev/null || python=$(PYTHON); \
+	$$python -c '$(IS_NEW_ENOUGH)' || { \
 		echo "Gatepost needs Python 3.11 or newer, and $$python is not; try: make PYTHON=python3.11" >&2; exit 1; }; \
 	exec $$python -m
 
@@ -85,8 +85,12 @@ clean: ## remove .venv, caches and builds
 	@rm -rf .venv .node .lock dist build src/gatepost/page web/node_modules tests/page/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
-.venv/.installed: requirements/dev.txt pyproject.toml
+# The tool itself knows whether there is something to do: times of files do not tell.
+.venv/.installed: always
 	@$(RUN_TOOL) tools.install
+
+.PHONY: always
+always:
 
 # Some tests build a program in C. A machine without a compiler gets one from PyPI; it is large, so others do not.
 .venv/.compiler: requirements/compiler.txt .venv/.installed

@@ -10,22 +10,25 @@ hashes are in requirements/node.txt), which is put into .node. A lock of npm nam
 configured for, and checks what it gets against the hashes in the lock. No install script runs.
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
-import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from urllib.error import HTTPError, URLError
+from urllib.request import ProxyHandler, Request, build_opener, getproxies
 
+from tools.clone_lock import hold_lock
 from tools.pypi import Installer, InstallError, open_installer
 
 ROOT: Final = Path(__file__).parents[1]
@@ -42,11 +45,11 @@ NPM_OPTIONS: Final = (
     "--loglevel=error",
     "--fetch-retry-mintimeout=1000",  # a machine without a network learns it in seconds, not in a minute
     "--fetch-retry-maxtimeout=4000",
-    "--fetch-timeout=60000",
+    "--fetch-timeout=30000",
 )
-#: seconds after which the registry is looked for, and seconds that a connection to it may take
-PROBE_AFTER: Final = 10.0
-PROBE_TIMEOUT: Final = 5.0
+#: every so many seconds while npm works its registry is asked for an answer, which may take so many seconds
+PROBE_INTERVAL: Final = 10.0
+PROBE_TIMEOUT: Final = 20.0
 
 
 class BuildError(Exception):
@@ -96,54 +99,82 @@ def _install_node(installer: Installer) -> None:
 
 
 def ensure_packages(folder: Path, node: Path) -> None:
-    """Install what the lock in a folder names into its node_modules, unless it is newer than the lock."""
-    lock, record = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
-    if not record.exists() or record.stat().st_mtime < lock.stat().st_mtime:
+    """Install what the lock in a folder names into its node_modules, unless that was done with this lock."""
+    digest = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
+    record = folder / "node_modules" / ".lock.sha256"
+    if not record.exists() or record.read_text() != digest:
         install_packages(folder, node)
+        record.parent.mkdir(exist_ok=True)  # a lock may name no package
+        record.write_text(digest)
 
 
 def install_packages(folder: Path, node: Path, name: str | None = None) -> None:
     """Install exactly what the lock in a folder names into its node_modules. An error calls the folder by its name."""
     npm = _find_npm(node)
     assert npm is not None, "find_node returns no Node.js without npm"
-    command, environ = [*npm, "ci", *NPM_OPTIONS], _build_environ(node)
-    reason = None
-    with subprocess.Popen(command, cwd=folder, env=environ, stdout=DEVNULL, stderr=PIPE, text=True) as process:
-        try:
-            _, errors = process.communicate(timeout=PROBE_AFTER)
-        except subprocess.TimeoutExpired:
-            if not _can_connect(npm, folder, environ):
-                process.kill()
-                reason = "its registry cannot be reached"
-            _, errors = process.communicate()
-    if process.returncode:
-        reason = reason or _summarize(errors)
+    environ = _build_environ(node)
+    reason = _run_npm([*npm, "ci", *NPM_OPTIONS], folder, environ)
+    if reason is not None and re.search(r"\b(EACCES|EPERM|EROFS|ENOENT.*mkdir)\b", reason):  # it cannot write its cache
+        reason = _run_npm([*npm, "ci", *NPM_OPTIONS, "--cache", ROOT / "build" / "npm"], folder, environ)
+    if reason is not None:
         raise BuildError(f"npm could not install the packages of {name or folder.name} ({reason})")
 
 
-def _can_connect(npm: list[Path | str], folder: Path, environ: Mapping[str, str]) -> bool:
+def _run_npm(command: list[Path | str], folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Run npm for as long as its registry answers. Return why it failed, or None if it did not."""
+    reason, errors = None, ""
+    with subprocess.Popen(
+        command, cwd=folder, env=environ, stdout=DEVNULL, stderr=PIPE, text=True, close_fds=False
+    ) as process:
+        while process.returncode is None:
+            try:
+                _, errors = process.communicate(timeout=PROBE_INTERVAL)
+            except subprocess.TimeoutExpired:
+                if reason is None and not _has_answer(command[: command.index("ci")], folder, environ):
+                    process.kill()
+                    reason = "its registry does not answer"
+    return (reason or _summarize(errors)) if process.returncode else None
+
+
+def _has_answer(npm: list[Path | str], folder: Path, environ: Mapping[str, str]) -> bool:
     """
-    Return False if nothing accepts a connection at the registry of npm. A firewall that drops packets lets npm wait for
-    minutes. Behind a proxy the answer is True, since only npm can tell.
+    Return False if the registry of npm does not answer. npm waits for minutes for one behind a firewall that drops
+    packets, or for one that accepts a connection and says nothing.
     """
     command = [*npm, "config", "list", "--json"]
     result = subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False)
     config = json.loads(result.stdout) if result.returncode == 0 else {}
-    registry = urlsplit(config.get("registry", ""))
-    if registry.hostname is None or config.get("proxy") or config.get("https-proxy") or getproxies():
+    registry = config.get("registry") or ""
+    if not registry.startswith(("http://", "https://")):
         return True
+    own_proxies = {"http": config.get("proxy"), "https": config.get("https-proxy") or config.get("proxy")}
+    proxies = getproxies() | {scheme: proxy for scheme, proxy in own_proxies.items() if proxy}
+    request = Request(registry, method="HEAD")  # noqa: S310 - the scheme is one of the two above
     try:
-        port = registry.port or (80 if registry.scheme == "http" else 443)
-        socket.create_connection((registry.hostname, port), PROBE_TIMEOUT).close()
+        build_opener(ProxyHandler(proxies)).open(request, timeout=PROBE_TIMEOUT).close()
+    except HTTPError:  # "not found" is an answer, too
+        return True
+    except URLError as error:
+        return isinstance(error.reason, ssl.SSLError)  # npm may trust a certificate that Python does not
     except OSError:
         return False
+    except (HTTPException, ValueError):
+        return True
     return True
 
 
 def run_node(node: Path, *arguments: Path | str, folder: Path) -> None:
     """Run a program in Node.js; raise BuildError with what it wrote if it fails."""
     command = [node, *arguments]
-    result = subprocess.run(command, cwd=folder, env=_build_environ(node), capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=_build_environ(node),
+        capture_output=True,
+        text=True,
+        check=False,
+        close_fds=False,  # it holds the lock of the clone, too
+    )
     if result.returncode:
         raise BuildError(f"{Path(arguments[0]).name} failed:\n{result.stdout}{result.stderr}".rstrip())
 
@@ -154,11 +185,12 @@ def _build_environ(node: Path) -> dict[str, str]:
 
 
 def _summarize(errors: str) -> str:
-    """Return the line of an error output that says most: npm's own reason, else the last line."""
-    lines = [re.sub(r"^(npm )?(error|ERR!):? ", "", line, flags=re.IGNORECASE) for line in errors.splitlines()]
-    reasons = [line for line in lines if re.match(r"(request to|network|.*\bE[A-Z]{4,}\b)", line)]
-    sentences = [line for line in reasons if not line.startswith(("code", "errno"))]
-    return next(iter(sentences or reasons or lines[-1:]), "it gave no reason")
+    """Return the line of an error output that says most: npm's own reason, else its first sentence, else its code."""
+    lines = [re.sub(r"^(npm )?(error|ERR!):? ?", "", line, flags=re.IGNORECASE) for line in errors.splitlines()]
+    lines = [line for line in lines if line.strip() and not line.startswith("A complete log of this run")]
+    sentences = [line for line in lines if not re.match("(code|errno|syscall|path|dest) ", line)]
+    reasons = [line for line in sentences if re.match(r"(request to|network|.*\bE[A-Z]{4,}\b)", line)]
+    return next(iter(reasons or sentences or lines), "it gave no reason")
 
 
 def _find_npm(node: Path) -> list[Path | str] | None:
@@ -195,6 +227,7 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
-    except BuildError as error:
+        with hold_lock():
+            main(sys.argv[1:])
+    except (BuildError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -9,11 +9,13 @@ source distribution, or was copied, is recognised whatever the times of its file
 """
 
 import hashlib
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tools.clone_lock import hold_lock
 from tools.node import ROOT, BuildError, ensure_node, ensure_packages, require_node, run_node
 
 WEB: Final = ROOT / "web"
@@ -38,19 +40,31 @@ def compute_digest() -> str:
     return digest.hexdigest()
 
 
+def exists() -> bool:
+    """Return True if a page is there, whatever it was made from."""
+    return (PAGE / "index.html").exists()
+
+
 def is_built() -> bool:
     """Return True if the page is there, and made from the sources as they are now."""
-    return (PAGE / "index.html").exists() and DIGEST.exists() and DIGEST.read_text().strip() == compute_digest()
+    return exists() and DIGEST.exists() and DIGEST.read_text().strip() == compute_digest()
 
 
 def build(node: Path) -> None:
-    """Check the types of the page and build it. What Vite builds replaces the page that was there."""
+    """Check the types of the page and build it. What was there is replaced once Vite has built all of it."""
     digest = compute_digest()
     ensure_packages(WEB, node)
     modules = WEB / "node_modules"
     run_node(node, modules / "typescript" / "bin" / "tsc", folder=WEB)
-    run_node(node, modules / "vite" / "bin" / "vite.js", "build", "--logLevel", "warn", folder=WEB)
-    DIGEST.write_text(f"{digest}\n")
+    work = ROOT / "build" / "page"
+    shutil.rmtree(work, ignore_errors=True)
+    options = ("--logLevel", "warn", "--emptyOutDir", "--outDir", work / "new")
+    run_node(node, modules / "vite" / "bin" / "vite.js", "build", *options, folder=WEB)
+    (work / "new" / DIGEST.name).write_text(f"{digest}\n")
+    if PAGE.exists():
+        shutil.move(PAGE, work / "old")
+    shutil.move(work / "new", PAGE)
+    shutil.rmtree(work)
 
 
 def main(arguments: list[str]) -> int:
@@ -66,4 +80,10 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        with hold_lock():
+            sys.exit(main(sys.argv[1:]))
+    except OSError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

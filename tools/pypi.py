@@ -11,6 +11,7 @@ does the work. Nothing here needs a package: this code installs the first one.
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +20,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from tools.clone_lock import hold_lock
+
 ROOT: Final = Path(__file__).parents[1]
 
 PIP_OPTIONS: Final = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-compile")
+#: A machine without a network learns it in a minute, not in several.
+UV_RETRIES: Final = ("--retries", "1")
+PIP_RETRIES: Final = ("--retries", "2")
 PIP_ENVIRON: Final = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_ROOT_USER_ACTION": "ignore"}
 #: the variables of uv for pip's options of one value
 UV_VALUES: Final = {
@@ -70,7 +76,9 @@ class Installer:
                 return
             self._uv = None
             self._report(f"uv failed ({extract_errors(result.stderr)[0]}), so pip does it")
-        result = _run([*self._pip, "--python", str(python), "install", *PIP_OPTIONS, *arguments], PIP_ENVIRON)
+        result = _run(
+            [*self._pip, "--python", str(python), "install", *PIP_OPTIONS, *PIP_RETRIES, *arguments], PIP_ENVIRON
+        )
         if result.returncode:
             errors = "\n".join(extract_errors(result.stderr))
             raise InstallError(f"pip install {' '.join(arguments)} failed:\n{errors}")
@@ -80,9 +88,11 @@ class Installer:
 def open_installer(report: Callable[[str], None] = print_report) -> Iterator[Installer]:
     """Find pip, and install uv for as long as the context is entered. What it reports is one line for a person."""
     (ROOT / "build").mkdir(exist_ok=True)
+    for folder in (ROOT / "build").glob("installer-*"):  # of one that was killed
+        shutil.rmtree(folder, ignore_errors=True)
     with TemporaryDirectory(prefix="installer-", dir=ROOT / "build") as name:
         pip, target = _find_pip(Path(name, "pip")), Path(name, "uv")
-        options = ("--retries", "1", "--target", str(target), "--require-hashes", "--requirement")
+        options = (*UV_RETRIES, "--target", str(target), "--require-hashes", "--requirement")
         result = _run([*pip, "install", *PIP_OPTIONS, *options, str(ROOT / "requirements" / "uv.txt")], PIP_ENVIRON)
         if result.returncode:
             report(f"uv could not be installed ({extract_errors(result.stderr)[0]}), so pip does it")
@@ -93,12 +103,18 @@ def _find_pip(folder: Path) -> list[str]:
     """Return the command that runs pip: that of this Python, else one in a new environment in a folder."""
     if _run([sys.executable, "-c", "import pip"]).returncode == 0:
         return [sys.executable, "-m", "pip"]
-    if _run([sys.executable, "-I", "-m", "venv", str(folder)]).returncode:
-        raise InstallError(
-            f"{sys.executable} has no pip, and cannot make an environment that has it;"
-            " on Debian and Ubuntu: apt install python3-venv"
-        )
+    make_environment(sys.executable, folder)
     return [str(folder / "bin" / "python"), "-m", "pip"]
+
+
+def make_environment(python: str, folder: Path, *options: str) -> None:
+    """Make a virtual environment in a folder."""
+    result = _run([python, "-I", "-m", "venv", *options, str(folder)])
+    if result.returncode:
+        output = f"{result.stdout}{result.stderr}".strip()
+        is_incomplete = re.search("ensurepip|No module named '?venv", output)  # Debian has them in another package
+        hint = "; on Debian and Ubuntu: apt install python3-venv" if is_incomplete else ""
+        raise InstallError(f"{python} cannot make an environment{hint}\n{output}")
 
 
 def read_pip_options(pip: list[str]) -> dict[str, str]:
@@ -131,12 +147,22 @@ def extract_errors(output: str) -> list[str]:
     lines = [re.sub(r"<[^>]*>: ", "", line.strip()) for line in output.splitlines() if line.strip()]
     connections = [match[0] for line in lines if (match := re.search("connection broken by .*", line))]
     errors = [match[1] for line in lines if (match := re.match("error: (.*)", line, re.IGNORECASE))]
+    if errors[:1] == ["Exception:"]:  # a traceback of pip, whose last line says most
+        errors = lines[-1:]
     return [*connections[-1:], *(errors or lines[-5:])] or ["it gave no reason"]
 
 
 def _run(command: list[str], environ: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, cwd=ROOT, env=os.environ | environ, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=os.environ | environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            close_fds=False,  # it holds the lock of the clone, too
+        )
     except OSError as error:  # a disk that runs no programs
         return subprocess.CompletedProcess(command, 126, "", f"error: {error}")
 
@@ -149,6 +175,7 @@ def main(locks: list[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1:])
-    except InstallError as error:
+        with hold_lock():
+            main(sys.argv[1:])
+    except (InstallError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -6,7 +6,8 @@ Start the gateway of this folder. What has not been done yet is done before:
     [3/4] building the page ... 5.2 s
     [4/4] starting the gateway
 
-The page is built while packages are installed. If it cannot be built, the gateway starts without it.
+The page is built while packages are installed. If it cannot be built, the gateway starts without it, or with the one
+that was built before.
 """
 
 import os
@@ -17,12 +18,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import Final
 
 from tools import install, node, page, pypi
+from tools.clone_lock import hold_lock
 from tools.steps import Steps
-
-GATEPOST: Final = install.ENVIRONMENT / "bin" / "gatepost"
 
 
 def prepare() -> None:
@@ -47,7 +46,8 @@ def prepare() -> None:
                 with steps.show(words) as step:
                     step.seconds = building.result()
             except node.BuildError as error:
-                print(f"the gateway starts without its page, `make page` builds it later: {error}", file=sys.stderr)
+                served = "with the page as it was" if page.exists() else "without its page"
+                print(f"the gateway starts {served}, `make page` builds it later: {error}", file=sys.stderr)
     steps.announce("starting the gateway")
 
 
@@ -62,15 +62,16 @@ def start() -> None:
     """Make a home here, unless there is one, and become its gateway."""
     home = Path(os.environ.get("GATEPOST_HOME") or ".gatepost").expanduser()
     if not (home / "admin.key").exists():
-        subprocess.run([GATEPOST, "init", "--json"], stdout=subprocess.DEVNULL, check=True)
-    os.execv(GATEPOST, ["gatepost", "up"])  # noqa: S606 - nothing here comes from outside
+        subprocess.run([install.GATEPOST, "init", "--json"], stdout=subprocess.DEVNULL, check=True)
+    os.execv(install.GATEPOST, ["gatepost", "up"])  # noqa: S606 - nothing here comes from outside
 
 
 if __name__ == "__main__":
     try:
-        prepare()
+        with hold_lock():
+            prepare()
         start()
-    except pypi.InstallError as error:
+    except (pypi.InstallError, OSError) as error:
         sys.exit(f"error: {error}")
     except subprocess.CalledProcessError as error:  # it has said why
         sys.exit(error.returncode)

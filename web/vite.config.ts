@@ -1,11 +1,10 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const output = fromHere("../src/gatepost/page");
 /** Of packages whose code may be in the page. With a choice, the page is under the one that needs least. */
 const knownLicenses = ["MIT", "ISC", "BSD-3-Clause", "Apache-2.0", "(MPL-2.0 OR Apache-2.0)"];
 const gateway = process.env["GATEPOST_URL"] ?? "http://127.0.0.1:4283";
@@ -15,7 +14,7 @@ export default defineConfig({
   base: "/",
   resolve: { alias: { "@gatepost/client": fromHere("../clients/typescript/src/index.ts") }, dedupe: ["preact"] },
   build: {
-    outDir: output,
+    outDir: fromHere("../src/gatepost/page"),
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,
@@ -62,9 +61,13 @@ async function readNotice(folder: string): Promise<string> {
 
 /** Write each file compressed as well, so that the gateway need not do it. */
 function compressFiles(): Plugin {
+  let output: string;
   return {
     name: "compress-files",
     apply: "build",
+    configResolved(config) {
+      output = resolve(config.root, config.build.outDir);
+    },
     async closeBundle() {
       for (const entry of await readdir(output, { recursive: true })) {
         if (!/\.(js|css|html|svg|txt)$/.test(entry)) continue;

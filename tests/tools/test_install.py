@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,15 @@ class FakeInstaller(Installer):
         assert arguments[-2:] == ("--editable", str(install.ROOT))
 
 
+def add_environment(folder: Path, package: Path) -> None:
+    """Add the two programs of an environment that imports the package from a file."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin/gatepost").touch()
+    check = f'[ "$1" = -I ] && {{ [ "$4" = {package} ]; exit; }}'
+    (folder / "bin/python").write_text(f'#!/bin/sh\n{check}\nexec {sys.executable} "$@"\n')
+    (folder / "bin/python").chmod(0o755)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with an environment in which nothing is installed."""
@@ -44,14 +55,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / ".venv/lib").mkdir(parents=True)
-    (tmp_path / "src").mkdir()
+    (tmp_path / "src/gatepost").mkdir(parents=True)
     (tmp_path / "src/module.py").touch()
     (tmp_path / ".venv/lib/library.py").touch()
     monkeypatch.setattr(install, "ROOT", tmp_path)
     monkeypatch.setattr(install, "ENVIRONMENT", tmp_path / ".venv")
     monkeypatch.setattr(install, "UNFINISHED", tmp_path / ".venv/.unfinished")
     monkeypatch.setattr(install, "PROJECT", tmp_path / "pyproject.toml")
-    monkeypatch.setattr(install, "PYTHON", sys.executable)
+    monkeypatch.setattr(install, "PYTHON", tmp_path / ".venv/bin/python")
+    monkeypatch.setattr(install, "GATEPOST", tmp_path / ".venv/bin/gatepost")
+    add_environment(tmp_path / ".venv", tmp_path / "src/gatepost/__init__.py")
     monkeypatch.setattr(install, "RUN", install.PackageSet(tmp_path / "run.txt", tmp_path / ".venv/.run"))
     monkeypatch.setattr(install, "DEV", install.PackageSet(tmp_path / "dev.txt", tmp_path / ".venv/.installed"))
     return tmp_path
@@ -85,10 +98,12 @@ def test_what_tests_need_contains_what_a_gateway_needs(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.txt", "pyproject.toml"])
-def test_it_is_installed_again_after_a_change(project: Path, name: str) -> None:
+def test_it_is_installed_again_after_a_change_whatever_the_time_of_the_file(project: Path, name: str) -> None:
     install.install(install.RUN, Steps(1), FakeInstaller())
-    later = install.RUN.stamp.stat().st_mtime + 10
-    os.utime(project / name, (later, later))
+    (project / name).touch()
+    assert install.can_run()
+    (project / name).write_text("# changed")
+    os.utime(project / name, (0, 0))
     assert not install.can_run()
 
 
@@ -115,11 +130,46 @@ def test_a_new_environment_stays_marked_if_the_first_installation_does_not_end(e
     assert install.UNFINISHED.exists()
 
 
-def test_an_environment_that_does_not_work_is_made_anew(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / ".venv/.run").touch()
-    (project / ".venv/bin").mkdir()
+def delete_command(project: Path) -> None:
+    (project / ".venv/bin/gatepost").unlink()
+
+
+def delete_python(project: Path) -> None:
+    (project / ".venv/bin/python").unlink()
     (project / ".venv/bin/python").symlink_to(project / "removed")
+
+
+def copy_from_another_clone(project: Path) -> None:
+    add_environment(project / ".venv", project.parent / "other/src/gatepost/__init__.py")
+
+
+def leave_unfinished(project: Path) -> None:
+    (project / ".venv/.unfinished").touch()
+
+
+def put_a_file_there(project: Path) -> None:
+    shutil.rmtree(project / ".venv")
+    (project / ".venv").touch()
+
+
+def put_a_link_there(project: Path) -> None:
+    (project / ".venv").rename(project / "elsewhere")
+    (project / ".venv").symlink_to(project / "elsewhere")
+    delete_command(project)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [delete_command, delete_python, copy_from_another_clone, leave_unfinished, put_a_file_there, put_a_link_there],
+)
+def test_an_environment_that_cannot_be_used_is_made_anew(
+    project: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], None]
+) -> None:
+    install.install(install.RUN, Steps(1), FakeInstaller())
+    assert install.can_run()
+    damage(project)
     monkeypatch.setattr(install, "open_installer", lambda _: ExitStack())
+    assert not install.can_run()
     with ExitStack() as stack:
         install.prepare(Steps(1), stack)
     assert not (project / ".venv/.run").exists()
@@ -129,13 +179,54 @@ def test_an_environment_that_does_not_work_is_made_anew(project: Path, monkeypat
     assert result.stdout == f"{project / '.venv'}\n"
 
 
-def test_a_python_without_venv_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = project / "python"
-    python.write_text("#!/bin/sh\necho No module named venv >&2\nexit 1\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    with pytest.raises(InstallError, match="apt install python3-venv\nNo module named venv"), ExitStack() as stack:
+def test_an_environment_that_is_whole_stays(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "open_installer", lambda _: ExitStack())
+    (project / ".venv/lib/kept").touch()
+    with ExitStack() as stack:
         install.prepare(Steps(1), stack)
+    assert (project / ".venv/lib/kept").exists()
+
+
+def test_an_environment_is_checked_by_its_own_python(tmp_path: Path) -> None:
+    """With a real one: it imports the package from where it was installed, also if the clone was copied."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    [packages] = (tmp_path / ".venv/lib").glob("python*/site-packages")
+    for clone in ("one", "two"):
+        (tmp_path / clone / "gatepost").mkdir(parents=True)
+        (tmp_path / clone / "gatepost/__init__.py").touch()
+    python = tmp_path / ".venv/bin/python"
+
+    def check(clone: str) -> int:
+        package = tmp_path / clone / "gatepost/__init__.py"
+        return subprocess.run([python, "-I", "-c", install.CHECK, package], check=False).returncode
+
+    assert check("one") == 1, "not installed"
+    (packages / "gatepost.pth").write_text(f"{tmp_path / 'one'}\n")
+    assert (check("one"), check("two")) == (0, 1)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_folder_in_which_no_command_starts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "ROOT", Path("/srv/my $HOME"))
+    with pytest.raises(InstallError, match=r"^/srv/my \$HOME: .* with \$ in its path"), ExitStack() as stack:
+        install.prepare(Steps(1), stack)
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [("No module named venv", "; on Debian and Ubuntu: apt install python3-venv"), ("Permission denied", "")],
+)
+def test_a_python_without_venv_says_what_to_install(
+    project: Path, monkeypatch: pytest.MonkeyPatch, reason: str, hint: str
+) -> None:
+    python = project / "python"
+    python.write_text(f"#!/bin/sh\necho {reason} >&2\nexit 1\n")
+    python.chmod(0o755)
+    delete_command(project)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(InstallError) as error, ExitStack() as stack:
+        install.prepare(Steps(1), stack)
+    assert str(error.value) == f"{python} cannot make an environment{hint}\n{reason}"
 
 
 @pytest.fixture
@@ -168,6 +259,11 @@ def test_an_environment_that_is_not_whole_is_not_used(makefile: Path) -> None:
     (makefile / ".venv/.unfinished").unlink()
     (makefile / ".venv/bin/python").unlink()
     assert make(makefile, "page") == ("python-outside -m tools.page\n", "")
+
+
+def test_an_environment_of_an_old_python_is_not_used(makefile: Path) -> None:
+    (makefile / ".venv/bin/python").write_text("#!/bin/sh\nexit 1\n")
+    assert make(makefile, "up") == ("python-outside -m tools.up\n", "")
 
 
 def test_an_old_python_is_refused_in_one_sentence(makefile: Path) -> None:

@@ -58,6 +58,31 @@ def test_it_is_built_again_after_a_change(project: Path, change: Callable[[Path]
     assert not page.is_built()
 
 
+def test_a_build_that_fails_leaves_the_page_as_it_was(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = iter(["half", "new"])
+
+    def run_node(_node: Path, program: Path, *arguments: Path | str, folder: Path) -> None:
+        if program.name == "vite.js":
+            output = Path(arguments[-1])
+            output.mkdir(parents=True)
+            content = next(contents)
+            (output / "index.html").write_text(content)
+            if content == "half":
+                raise node.BuildError("vite.js failed")
+
+    monkeypatch.setattr(page, "ensure_packages", lambda _folder, _node: None)
+    monkeypatch.setattr(page, "run_node", run_node)
+    change_content(project)
+    with pytest.raises(node.BuildError):
+        page.build(Path("node"))
+    assert (project / "page/index.html").read_text() == "page/index.html"
+    assert not page.is_built()
+    page.build(Path("node"))
+    assert (project / "page/index.html").read_text() == "new"
+    assert page.is_built()
+    assert not list((project / "build").iterdir())
+
+
 @pytest.mark.usefixtures("project")
 def test_without_npm_it_says_so_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -71,6 +71,13 @@ def test_uv_does_it_with_the_index_of_pip(index: Index, tmp_path: Path) -> None:
     assert not list((tmp_path / "build").iterdir())
 
 
+def test_what_a_killed_installer_has_left_is_removed(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "build/installer-killed/uv").mkdir(parents=True)
+    index.add_uv("exit 0")
+    install(index.add("greeting", "greeting.py", ""), tmp_path / "target")
+    assert not list((tmp_path / "build").iterdir())
+
+
 def test_if_uv_fails_pip_does_it(index: Index, tmp_path: Path) -> None:
     index.add_uv("echo 'warning: slow disk' >&2; echo 'error: this platform has no wheel' >&2; exit 2")
     lock = index.add("greeting", "greeting.py", "")
@@ -145,6 +152,10 @@ def test_the_files_and_the_environment_configure_pip(tmp_path: Path, monkeypatch
             ],
         ),
         ("error: Failed to fetch: `https://one.example/simple/`\n  Caused by: timeout\n", None),
+        (
+            "ERROR: Exception:\nTraceback (most recent call last):\nOSError: [Errno 30] Read-only file system\n",
+            ["OSError: [Errno 30] Read-only file system"],
+        ),
         ("Segmentation fault\n", ["Segmentation fault"]),
         ("", ["it gave no reason"]),
     ],
@@ -158,7 +169,7 @@ def run_without(*modules: str) -> Callable[[list[str]], object]:
 
     def run(command: list[str], environ: object = None) -> object:
         is_missing = any(module in " ".join(command) for module in modules)
-        return type("Result", (), {"returncode": int(is_missing), "stdout": "", "stderr": ""})
+        return type("Result", (), {"returncode": int(is_missing), "stdout": "", "stderr": "ensurepip is not available"})
 
     return run
 

@@ -23,7 +23,7 @@ class FakeWork:
     """Stands for the installation and the build: which of them are necessary, and what they do."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.has_packages = self.has_page = False
+        self.has_packages = self.has_page = self.has_old_page = False
         self.has_node = True
         self.prepare: Callable[[], Installer] = lambda: INSTALLER
         self.install: Callable[[Installer], None] = lambda _: None
@@ -32,6 +32,7 @@ class FakeWork:
         self.node_installers: list[Installer] = []
         monkeypatch.setattr(install, "can_run", lambda: self.has_packages)
         monkeypatch.setattr(page, "is_built", lambda: self.has_page)
+        monkeypatch.setattr(page, "exists", lambda: self.has_old_page)
         monkeypatch.setattr(node, "find_node", lambda: Path("node") if self.has_node else None)
         monkeypatch.setattr(install, "prepare", self._prepare)
         monkeypatch.setattr(install, "install", self._install)
@@ -104,15 +105,18 @@ def test_node_comes_with_the_installer_of_the_packages(work: FakeWork, capsys: p
     assert read_steps(capsys)[2] == "[3/4] getting Node.js and building the page ... # s"
 
 
-def test_without_npm_the_gateway_starts_without_its_page(work: FakeWork, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("has_old_page", "words"), [(False, "without its page"), (True, "with the page as it was")])
+def test_without_npm_the_gateway_starts_without_its_page(
+    work: FakeWork, capsys: pytest.CaptureFixture[str], has_old_page: bool, words: str
+) -> None:
     def build() -> NoReturn:
         raise node.BuildError("npm could not install the packages of web (its registry cannot be reached)")
 
-    work.build = build
+    work.build, work.has_old_page = build, has_old_page
     up.prepare()
     assert read_steps(capsys)[2:] == [
         "[3/4] building the page ... failed",
-        "the gateway starts without its page, `make page` builds it later:"
+        f"the gateway starts {words}, `make page` builds it later:"
         " npm could not install the packages of web (its registry cannot be reached)",
         "[4/4] starting the gateway",
     ]
@@ -136,7 +140,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEPOST_HOME", raising=False)
-    monkeypatch.setattr(up, "GATEPOST", program)
+    monkeypatch.setattr(install, "GATEPOST", program)
     monkeypatch.setattr(os, "execv", lambda path, command: subprocess.run([path, *command[1:]], check=True))
 
     def read_calls() -> list[str]:
