@@ -7,16 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from gatepost.channels.webhooks.service_call_handlers import ServiceCall, push_calls
-from gatepost.core.limits import Limits
 from gatepost.core.ports import Store
 from gatepost.errors import Invalid, TooLarge
 from gatepost.guests import spool_merge_actions as spool_merge
 from gatepost.guests.spool_line import SpoolLine
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
+from gatepost.inbox import claim_actions as inbox, event_rendering as render, item_actions as inbox_items
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.testing import Kit
-from gatepost.worker import retention_actions as retention
 from tests.support.store_context import StoreContext
 
 
@@ -105,14 +103,46 @@ def test_another_alert_is_another(sqlite_ctx: StoreContext, changes: dict[str, A
     assert not is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert(**changes)))
 
 
-def test_an_alert_is_told_again_when_the_first_one_is_forgotten(sqlite_ctx: StoreContext) -> None:
-    sqlite_ctx.store.run_sync(push.push_event, build_alert())
-    sqlite_ctx.ack(sqlite_ctx.take_claim())
-    assert is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
-    sqlite_ctx.clock.advance(Limits().remember)
-    while sqlite_ctx.store.run_sync(retention.reap):
-        pass
-    assert not is_duplicate(sqlite_ctx.store.run_sync(push.push_event, build_alert()))
+def test_an_alert_is_told_again_when_the_first_one_was_read(ctx: StoreContext) -> None:
+    events = []
+    for _ in range(3):
+        first = ctx.store.run_sync(push.push_event, build_alert())
+        assert not is_duplicate(first)
+        repeats = [ctx.store.run_sync(push.push_event, build_alert()) for _ in range(2)]
+        assert [(repeat.event, repeat.deliveries[0].times) for repeat in repeats] == [
+            (first.event, 2),
+            (first.event, 3),
+        ]
+        [item] = ctx.store.read_sync(inbox.peek, "ann")
+        assert render.render_event(item.event) == '[Alert: ci] "main is red" (3 times)'
+        batch = ctx.claim("ann")
+        assert '"main is red" (3 times)' in str(batch)
+        assert batch.claim is not None
+        assert not is_duplicate(ctx.store.run_sync(push.push_event, build_alert(to="bob")))
+        ctx.ack(batch.claim)
+        ctx.ack(ctx.take_claim("bob"))
+        events.append(first.event)
+    assert len(set(events)) == 3
+    assert ctx.is_balanced()
+
+
+def test_a_repeat_is_counted_for_those_who_have_not_read_it(ctx: StoreContext) -> None:
+    ctx.register("eve", team="red")
+    ctx.store.run_sync(push.push_event, build_alert(to="team:red"))
+    ctx.ack(ctx.take_claim("bob"))
+    repeat = ctx.store.run_sync(push.push_event, build_alert(to="team:red"))
+    assert {entry.name: (entry.duplicate, entry.times) for entry in repeat.deliveries} == {
+        "ann": (True, 2),
+        "bob": (False, 1),
+        "eve": (True, 2),
+    }
+
+
+def test_an_alert_with_a_key_is_a_repeat_as_everything_with_a_key_is(ctx: StoreContext) -> None:
+    ctx.store.run_sync(push.push_event, build_alert(dedup_key="ci:42"))
+    ctx.ack(ctx.take_claim())
+    repeat = ctx.store.run_sync(push.push_event, build_alert(dedup_key="ci:42"))
+    assert (is_duplicate(repeat), repeat.deliveries[0].times) == (True, 1)
 
 
 def test_an_alert_that_is_replayed_is_no_repeat(sqlite_ctx: StoreContext) -> None:

@@ -163,3 +163,12 @@ def test_data_of_the_first_three_types_is_as_others_know_it(cli: CommandLine) ->
         cli, cli.push("--to", "analyst", "--type", "service", "--source", "ci", "--data", '{"ok": true}')
     )
     assert service_event["data"] == {"serviceName": "ci", "payload": {"ok": True}}
+
+
+def test_an_alert_is_counted_while_it_is_pending_and_told_again_once_it_was_read(cli: CommandLine) -> None:
+    words = ("inbox", "push", "--to", "analyst", "--type", "alert", "--source", "ci", "CI build failed on main")
+    cli.run_ok(*words)
+    cli.run_ok(*words)
+    assert cli.run_ok(*words).err == "a repeat for analyst (3 times): only this number changed\n"
+    assert cli.run_ok("inbox", "drain", "--to", "analyst").out.endswith('"CI build failed on main" (3 times)\n')
+    assert cli.run_ok(*words).err == "pushed to analyst\n"

@@ -43,6 +43,7 @@ BEFORE: dict[str, list[str]] = {
     "jobs/leases/has_other_holder": ["UPDATE leases SET name = 'ann', holder = 'another', deadline = 2"],
     "worker/maintenance/read_note": ["UPDATE leases SET name = 'clock'"],
     "reports/fires/list_past": ["UPDATE items SET dedup_key = 'kx'"],
+    "inbox/items/count_repeat": ["UPDATE items SET dedup_key = 'x'"],
     "inbox/items/find_by_key": ["UPDATE items SET dedup_key = 'x'"],
     "inbox/items/list_last_prompts": ["UPDATE events SET type = 'channel', route_channel = 'x', route_session = 'x'"],
     "inbox/items/reap": ["UPDATE items SET state = 'delivered', ended_at = 1"],

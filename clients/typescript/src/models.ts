@@ -732,6 +732,8 @@ export interface Delivery {
   name: string;
   eventId: string;
   duplicate: boolean;
+  /** how often an alert came while it was pending, if more than once */
+  times?: number;
 }
 
 export type DeliveryMode = "polling" | "webhook";
@@ -814,6 +816,8 @@ export interface EventDetail {
   timestamp: Time;
   data: unknown;
   extra?: Record<string, unknown>;
+  /** how often an alert came while it was pending, if more than once */
+  times?: number;
   /** of all recipients; `mixed` if they differ */
   state: string;
   recipients: Recipient[];
@@ -996,6 +1000,8 @@ export interface Item {
   timestamp: Time;
   data: unknown;
   extra?: Record<string, unknown>;
+  /** how often an alert came while it was pending, if more than once */
+  times?: number;
   recipient: string;
   state: ItemState;
   attempts: number;

@@ -45,7 +45,7 @@ Check = Callable[[Any], object]
 #: the largest number in a file, which leaves 2**62 numbers for new rows
 MAX_NUMBER: Final = 2**62
 #: of the columns for which PostgreSQL has smaller types
-_MAXIMA: Final = {"hops": MAX_HOPS, "attempts": 2**15 - 1, "size": 2**31 - 1}
+_MAXIMA: Final = {"hops": MAX_HOPS, "attempts": 2**15 - 1, "size": 2**31 - 1, "times": 2**31 - 1}
 #: nested arrays and objects of a stored value; a push may have fewer, and some values are wrapped
 _MAX_DEPTH: Final = 150
 #: what parsing raises for a value that is not valid

@@ -162,6 +162,8 @@ class Event(Struct, frozen=True, kw_only=True):
     hops: int = 0
     trust: Trust = Trust.MEMBER
     wakes: bool = True
+    #: of an alert without a key of its own: how often it came while it was pending
+    times: int = 1
     #: its place in the order of all events
     arrival: int = 0
 
@@ -234,6 +236,8 @@ class Delivery(Struct, frozen=True):
     name: str
     event: str
     duplicate: bool
+    #: of an alert without a key of its own: how often it has come
+    times: int = 1
 
 
 class PushResult(Struct, frozen=True):

@@ -31,6 +31,7 @@ from gatepost.operations.operation import Request, RequestPart, View, read, writ
 #: the group of these operations in OpenAPI
 TAG = "events"
 
+Times = Annotated[int, describe("how often an alert came while it was pending, if more than once")] | UnsetType
 Recipient = Annotated[str | None, describe("one recipient; default: all")]
 
 
@@ -89,6 +90,9 @@ class EventView(RecordView[Item], kw_only=True):
     timestamp: Annotated[Time, Source("event.occurred_at")]
     data: Json
     extra: dict[str, Any] | UnsetType = UNSET
+    times: Annotated[int, describe("how often an alert came while it was pending, if more than once")] | UnsetType = (
+        UNSET
+    )
 
     @classmethod
     def of(cls, record: Item, /, **values: Any) -> Self:
@@ -101,6 +105,7 @@ class EventView(RecordView[Item], kw_only=True):
             sender_type=None if sender is None else sender.kind,
             data=data,
             extra=extra or UNSET,
+            times=record.event.times if record.event.times > 1 else UNSET,
             **values,
         )
 
@@ -125,6 +130,7 @@ class EventView(RecordView[Item], kw_only=True):
             hops=self.hops,
             trust=self.trust,
             wakes=self.wakes,
+            times=self.times or 1,
         )
 
     def _build_sender(self) -> Sender | None:

@@ -288,7 +288,8 @@ def _render_report(event: Event, text: str) -> str:
 
 def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
     """Return what follows the content: the context, the details, and the trust."""
-    notes = [*details] + ([event.trust.value] if event.trust is not Trust.MEMBER else [])
+    notes = [*details] + ([f"{event.times} times"] if event.times > 1 else [])
+    notes += [event.trust.value] if event.trust is not Trust.MEMBER else []
     return _render_context(event) + (f" ({', '.join(notes)})" if notes else "")
 
 

@@ -26,6 +26,8 @@ ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person sou
 
 #: items among which the prompts of a channel session are looked for
 _MAX_PROMPT_ITEMS: Final = 1_000
+#: bytes by which a line gets longer that says how often its event came
+_TIMES_LENGTH: Final = 24
 #: after every arrival
 _END: Final = 2**62
 #: by their values: to call the class takes as long as everything else about an item
@@ -55,6 +57,17 @@ def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, st
     """Return the id of the first event with this key, by recipient."""
     rows = tx.fetch_all("inbox/items/find_by_key", recipients=list(recipients), dedup_key=key)
     return {row.recipient: row.event for row in rows}
+
+
+def free_keys(tx: Transaction, recipients: Sequence[int], key: str) -> None:
+    """Take this key from items that are not pending any more, so that another item can have it."""
+    tx.execute("inbox/items/free_keys", recipients=list(recipients), dedup_key=key, now=tx.now)
+
+
+def count_repeat(tx: Transaction, recipients: Sequence[int], key: str) -> dict[int, int]:
+    """Count a repeat of the pending items with this key; return how often each has come, by recipient."""
+    rows = tx.fetch_all("inbox/items/count_repeat", recipients=list(recipients), dedup_key=key, growth=_TIMES_LENGTH)
+    return {row.recipient: row.times for row in rows}
 
 
 class SessionPrompt(NamedTuple):
@@ -320,6 +333,7 @@ def build_item(row: Row, now: Instant | None = None) -> Item:
         hops=row.hops,
         trust=_TRUSTS[row.trust],
         wakes=row.wakes,
+        times=row.times,
         arrival=row.arrival,
     )
     return Item(

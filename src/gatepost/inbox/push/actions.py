@@ -53,8 +53,12 @@ class EventDraft:
     recipients: list[Entity]
     #: bytes of the rendered event
     size: int
+    #: an alert without a key of its own: it is a repeat only while an equal one is pending, and repeats are counted
+    is_counted: bool = False
     #: the numbers of the recipients for which it is no duplicate; filled when the items are stored
     new_recipients: set[int] = field(default_factory=set)
+    #: how often the recipients for which it is a repeat have got it
+    times: dict[int, int] = field(default_factory=dict)
 
 
 def _weigh(push: Push) -> int:
@@ -256,7 +260,8 @@ def _build_draft(
         wakes=push.priority is not Priority.FYI and push.hops <= tx.limits.hops,
         arrival=arrival,
     )
-    return EventDraft(event, data, sender, [], render.measure(event))
+    is_counted = push.type is EventType.ALERT and push.dedup_key is None and not is_copy
+    return EventDraft(event, data, sender, [], render.measure(event), is_counted)
 
 
 def _find_recipients(
@@ -328,12 +333,20 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
     rows = [_build_item_row(draft, recipient.number) for draft in drafts for recipient in draft.recipients]
     if not rows:
         return
+    for draft in drafts:
+        if draft.is_counted and draft.event.dedup_key is not None:
+            items.free_keys(tx, [recipient.number for recipient in draft.recipients], draft.event.dedup_key)
     # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
     new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
     for draft in drafts:
         draft.new_recipients = {
             entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
         }
+        repeats = [entity.number for entity in draft.recipients if entity.number not in draft.new_recipients]
+        if repeats and draft.is_counted and draft.event.dedup_key is not None:
+            draft.times = items.count_repeat(tx, repeats, draft.event.dedup_key)
+            if len(draft.times) < len(repeats):
+                raise RetryTransaction("an equal alert was just read")
     new_drafts = [draft for draft in drafts if draft.new_recipients]
     if new_drafts:
         events.insert(
@@ -365,6 +378,7 @@ def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
             recipient.name,
             first_events.get(recipient.number, draft.event.id),
             duplicate=recipient.number not in draft.new_recipients,
+            times=draft.times.get(recipient.number, 1),
         )
         for recipient in draft.recipients
     )

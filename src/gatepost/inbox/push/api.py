@@ -29,6 +29,13 @@ class DeliveryView(RecordView[Delivery]):
     name: str
     event_id: Annotated[str, Source("event")]
     duplicate: bool
+    times: Annotated[int, describe("how often an alert came while it was pending, if more than once")] | UnsetType = (
+        UNSET
+    )
+
+    @classmethod
+    def of(cls, record: Delivery, /, **values: Any) -> Self:
+        return super().of(record, times=record.times if record.times > 1 else UNSET, **values)
 
 
 class PushResultView(View):

@@ -57,6 +57,9 @@ def push(
 
     When this returns, the event is on disk. Without an address it goes to the current agent.
 
+    An alert without a key is a repeat only while an equal one of its source is pending; its line says how often it
+    came.
+
     Examples:
       gatepost inbox push --to analyst "Pull the Q4 revenue numbers"
       gatepost inbox push --to team:web --type alert --priority high "It is red"
@@ -123,11 +126,17 @@ def _print_result(result: PushResultView) -> None:
     if result.broadcast:
         output.talk("a repeat: this broadcast was pushed before" if result.duplicate else "pushed to every agent")
     new_names = [recipient.name for recipient in result.recipients if not recipient.duplicate]
-    repeated_names = [recipient.name for recipient in result.recipients if recipient.duplicate]
+    repeated_names = [
+        f"{recipient.name} ({recipient.times} times)" if recipient.times else recipient.name
+        for recipient in result.recipients
+        if recipient.duplicate
+    ]
     if new_names:
         output.talk(f"pushed to {_join_names(new_names)}")
     if repeated_names:
-        output.talk(f"a repeat for {_join_names(repeated_names)}: nothing changed")
+        is_counted = any(recipient.times for recipient in result.recipients)
+        change = "only this number" if is_counted else "nothing"
+        output.talk(f"a repeat for {_join_names(repeated_names)}: {change} changed")
 
 
 def _join_names(names: Sequence[str]) -> str:

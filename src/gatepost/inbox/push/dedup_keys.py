@@ -73,7 +73,7 @@ def build_key(push: Push) -> str | None:
 def build_alert_key(push: Push) -> str:
     """
     Return the key of an alert that was pushed without one. The same alert again is a repeat while the first is
-    remembered. Alerts are the same if subject, content, data, reference and priority are equal: an alert that gets more
+    pending. Alerts are the same if subject, content, data, reference and priority are equal: an alert that gets more
     urgent is another alert.
     """
     parts = [push.subject, push.content, push.data, str(push.ref) if push.ref else None, push.priority.value]

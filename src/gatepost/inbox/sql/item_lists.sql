@@ -5,7 +5,7 @@ SELECT
     e.subject, e.content, e.data, i.priority, i.dedup_key, e.created_at, i.expires_at,
     e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, i.wakes,
     i.state, i.attempts, i.seen_at, i.ended_at, c.kind AS claim_kind, c.owner AS claim_owner, c.taken_at AS claim_at,
-    e.occurred_at
+    e.occurred_at, i.times
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 JOIN entities r ON r.number = i.recipient

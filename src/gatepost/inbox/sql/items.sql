@@ -24,6 +24,17 @@ FROM items i
 JOIN events e ON e.arrival = i.arrival
 WHERE i.recipient IN :recipients[] AND i.dedup_key = :dedup_key
 
+-- name: free_keys
+-- An alert is a repeat only while an equal one is pending: others give their key up.
+UPDATE items SET dedup_key = dedup_key || ':' || arrival
+WHERE recipient IN :recipients[] AND dedup_key = :dedup_key AND (state <> 'pending' OR expires_at <= :now)
+
+-- name: count_repeat
+-- The line says how often it came, so it gets longer, once.
+UPDATE items SET times = times + 1, size = size + CASE times WHEN 1 THEN :growth ELSE 0 END
+WHERE recipient IN :recipients[] AND dedup_key = :dedup_key AND state = 'pending'
+RETURNING recipient, times
+
 -- name: list_candidates
 -- The first in the order in which items get into a batch.
 SELECT arrival, priority, sender_is_person, source, size
@@ -277,7 +288,7 @@ SELECT
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END AS content,
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END AS data,
     priority, dedup_key, created_at, expires_at, ref_type, ref_id, route_channel, route_session, hops, trust, wakes,
-    state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at
+    state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at, times
 FROM inbox_items
 WHERE id = :event AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
 ORDER BY recipient
