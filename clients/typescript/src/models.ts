@@ -212,7 +212,7 @@ export interface AnswerCall {
 /** What `answerDecision` asks. */
 export interface AnswerDecision {
   id: string;
-  /** the id of an option, or the kind of the answer to an action */
+  /** the id of an option, or the kind of answer to an action */
   option?: string | null;
   /** all arguments of the action, for the answer `edit` */
   args?: Record<string, unknown> | null;
@@ -322,7 +322,9 @@ export interface BudgetStatus {
 }
 
 export interface ButtonSpec {
+  /** a short word */
   id: string;
+  /** text shown */
   label: string;
 }
 
@@ -1176,9 +1178,9 @@ export interface ListDecisions {
   asked?: string;
   /** only decisions of this guest session */
   session?: string;
-  /** true: only open decisions; false: only ended ones */
+  /** true: only open ones; false: only ended ones */
   pending?: boolean;
-  /** only decisions that were answered since this time */
+  /** only those answered since then */
   since?: string;
   /** list the last decisions first; default: false */
   newestFirst?: boolean;

@@ -242,7 +242,7 @@ class AnswerSpec(FieldSet, kw_only=True):
     action is a kind with what the kind needs, or words alone, which are a response.
     """
 
-    option: Annotated[str | None, describe("the id of an option, or the kind of the answer to an action")] = None
+    option: Annotated[str | None, describe("the id of an option, or the kind of answer to an action")] = None
     args: Annotated[Arguments | None, describe("all arguments of the action, for the answer `edit`")] = None
     text: Annotated[str | None, describe("answer in words; without an option only where the question allows it")] = None
     again: Annotated[bool, describe("send the question back with a text, at most twice")] = False

@@ -204,10 +204,8 @@ class ListDecisions(Request[Page[DecisionView]]):
     asker: Annotated[str | None, describe("only decisions that this entity asked")] = None
     asked: Annotated[str | None, describe("only decisions that this entity may answer")] = None
     session: Annotated[str | None, describe("only decisions of this guest session")] = None
-    pending: Annotated[bool | None, describe("true: only open decisions; false: only ended ones")] = None
-    since: Annotated[
-        str | None, describe("only decisions that were answered since this time"), Parse(parse_instant)
-    ] = None
+    pending: Annotated[bool | None, describe("true: only open ones; false: only ended ones")] = None
+    since: Annotated[str | None, describe("only those answered since then"), Parse(parse_instant)] = None
     newest_first: Annotated[bool, describe("list the last decisions first")] = False
     after: After = 0
     limit: Limit = 100

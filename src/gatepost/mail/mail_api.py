@@ -178,8 +178,8 @@ class ShowMail(Request[MailView]):
 
 
 class ButtonSpec(RequestPart):
-    id: str
-    label: str
+    id: Annotated[str, describe("a short word")]
+    label: Annotated[str, describe("text shown")]
 
 
 class SentReplyView(View):

@@ -31,7 +31,7 @@ _WAIT_SCHEMA: Final = {
     "type": "number",
     "minimum": 0,
     "maximum": MAX_WAIT,
-    "description": "seconds to wait while there is nothing",
+    "description": "seconds to wait if there is nothing",
 }
 _REFERENCE_SCHEMA: Final = {"type": "string", "description": "what it is about, as TYPE:ID, e.g. task:0.0.123"}
 #: the arguments of lists, whose limits a model can do without
@@ -140,7 +140,7 @@ class OperationTool:
             if default not in (msgspec.NODEFAULT, None, "", (), False, msgspec.UNSET):
                 schema["default"] = msgspec.to_builtins(default)
         if name == _AFTER:
-            schema = {"type": schema["type"], "description": "`next` of the page before"}
+            schema = {"type": schema["type"], "description": "`next` of the last page"}
         if not schema.keys() & {"type", "anyOf"}:
             schema["anyOf"] = [dict(kind) for kind in _ANYTHING]
         if note := self.tool.notes.get(argument) or self.tool.notes.get(name):
