@@ -20,7 +20,7 @@ from gatepost.residents.agent_api import AgentView, MindView
 from gatepost.residents.runs.api import RunWithCallsView, TurnView
 from gatepost.spaces.api import NewSpaceView
 
-_EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra"})
+_EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra", "times"})
 #: the fields that are passed, because the record has no such attribute or the view shows less
 PASSED: Final[Mapping[type, frozenset[str]]] = {
     AgentView: frozenset(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),

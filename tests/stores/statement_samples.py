@@ -98,6 +98,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "ledger/connections/insert": NEW | {"request": 2},
     "ledger/connections/list_page": {"state": "requested", "entity": "ann"},
     "ledger/connections/set_state": {"state": "closed"},
+    "mail/outgoing/find_time_sent": {"skipped": 0},
     "directory/entities/insert": {"name": "bob", "kind": "agent"},
     "directory/entities/list_page": {"kind": "agent"},
     "directory/entities/list_team": {"role": None},

@@ -10,6 +10,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "kind": "agent",
         "display": "Ann",
         "display_key": "x",
+        "skills": '["routing"]',
         "team": "x",
         "created_at": 1,
     },

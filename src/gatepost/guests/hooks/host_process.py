@@ -27,9 +27,12 @@ def read_clock() -> float:
 
 
 def find_start() -> float:
-    """Return when this process began; where that is not known, the present time."""
+    """
+    Return the last moment at which this process can have begun, because Linux counts in ticks, mostly of 10 ms; where
+    that is not known, the present time.
+    """
     fields = _read_stat("self")
-    return int(fields[20]) / os.sysconf("SC_CLK_TCK") if fields else read_clock()
+    return (int(fields[20]) + 1) / os.sysconf("SC_CLK_TCK") if fields else read_clock()
 
 
 def find_program(environ: "Mapping[str, str]", host: str) -> str | None:
