@@ -70,11 +70,18 @@ def format_most_expensive(costs: Mapping[str, Cost], limit: int) -> Iterator[str
 
 def main(arguments: list[str]) -> int:
     by_file = "--files" in arguments
-    files = [Path(argument) for argument in arguments if not argument.startswith("--")]
+    words = [argument for argument in arguments if argument != "--files"]
+    if len(words) > 1 or any(word.startswith("-") for word in words):
+        print(f"usage: {__doc__}", file=sys.stderr)
+        return 2
+    file = Path(words[0]) if words else Path(__file__).parents[1] / FILE
     try:
-        costs = read_costs(files[0] if files else Path(__file__).parents[1] / FILE)
+        costs = read_costs(file)
     except FileNotFoundError as error:
         print(f"there is no record {str(error.filename)!r}; `make test` writes one", file=sys.stderr)
+        return 1
+    except (ValueError, TypeError, AttributeError):
+        print(f"the record {str(file)!r} is damaged; `make test` writes another", file=sys.stderr)
         return 1
     print("processor  children      clock  tests")
     for key, (count, cost) in sum_costs(costs, by_file=by_file).items():

@@ -54,6 +54,36 @@ def test_a_drain_onto_a_full_disk_delivers_nothing(cli: CommandLine) -> None:
     assert list_pending(cli) == ["precious"]
 
 
+@pytest.mark.parametrize("closed", [(0,), (0, 2), (2,)])
+def test_a_stream_that_is_closed_is_replaced(cli: CommandLine, closed: tuple[int, ...]) -> None:
+    """A file or a socket would take its number, and the event loop ends the process when it closes one of those."""
+    code = (
+        "import os, sys\n"
+        "from gatepost.cli.main import run\n"
+        "code = run(['--version'])\n"
+        "null = os.stat(os.devnull).st_rdev\n"
+        "os._exit(code or any(os.fstat(int(number)).st_rdev != null for number in sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, *map(str, closed)]
+    result = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" ' + " ".join(f"{number}>&-" for number in closed), "sh", *command],
+        env=os.environ | cli.environ,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    assert result.returncode == 0
+
+
+def test_a_package_that_is_gone_is_named_with_what_helps(cli: CommandLine) -> None:
+    code = "import sys; sys.modules['click'] = None\nfrom gatepost.cli.main import main\nsys.argv = ['', 'up']\nmain()"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=os.environ | cli.environ, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (3, "")
+    error, hint = result.stderr.splitlines()
+    assert error.startswith("error: the installation of Gatepost is damaged: ")
+    assert hint == "hint: install it again; in a clone: `make clean`, then `make up`"
+
+
 def test_a_drain_without_stdout_delivers_nothing(cli: CommandLine) -> None:
     cli.push("--to", "analyst", "precious")
     code, err = wait_for_exit(start_command(cli, "inbox", "drain", "--to", "analyst", preexec_fn=lambda: os.close(1)))

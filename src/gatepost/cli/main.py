@@ -40,7 +40,7 @@ def run(arguments: "Sequence[str]") -> int:
 
         return hook.answer(arguments[1:])
     try:
-        _prepare_streams()
+        _prepare_streams(is_gateway=list(arguments[:1]) == ["up"])
         code = _run_command(arguments)
         try:
             sys.stdout.flush()
@@ -58,6 +58,10 @@ def run(arguments: "Sequence[str]") -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return 141
+    except ModuleNotFoundError as error:
+        print(f"error: the installation of Gatepost is damaged: {error}", file=sys.stderr)
+        print("hint: install it again; in a clone: `make clean`, then `make up`", file=sys.stderr)
+        return 3
     except OSError as error:
         _abandon_stdout()
         print(f"error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
@@ -96,7 +100,7 @@ def _run_command(arguments: "Sequence[str]") -> int:
         return _report_misuse(error, arguments)
     except click.exceptions.Exit as end:
         return end.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, ModuleNotFoundError):
         raise
     except OSError as error:
         if error.filename is None:  # of the output
@@ -121,12 +125,21 @@ def _report_misuse(error: "click.ClickException", arguments: "Sequence[str]") ->
     return 2
 
 
-def _prepare_streams() -> None:
-    """Let a character that the terminal cannot show be written as an escape instead of raising an error."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (until the process ends)
-    if sys.stdout is None:
+def _prepare_streams(*, is_gateway: bool) -> None:
+    """
+    Open /dev/null for each standard stream that is closed: a socket would take its number, which ends an event loop. A
+    command without stdout ends, but a gateway does not need it. A character that the terminal cannot show is written as
+    an escape.
+    """
+    if sys.stdout is None and not is_gateway:
         raise BrokenPipeError
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115 (until the process ends)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -344,7 +344,7 @@ def _open_listener(host: str, port: int) -> Iterator[socket.socket]:
         reason = str(error.strerror).partition(" (")[0]  # Python adds the address
         raise Unavailable(
             f"cannot listen on {host}:{port}: {reason}",
-            hint="a gateway or another program is there; --port 0 chooses a free port",
+            hint="a gateway or another program is there; `--port 0` or GATEPOST_GATEWAY__PORT=0 chooses a free port",
         ) from None
     with listener:
         # asyncio sets this only on sockets that it opens; without uvloop a small answer would wait for the client's ack

@@ -164,7 +164,7 @@ class PostgresSettings(Section):
 @dataclass(init=False, repr=False, eq=False)
 class GatewaySettings(Section):
     host: str = setting(HOST, "127.0.0.1", "the address that the gateway listens on")
-    port: int = setting(integer(1, 65_535), 4283, "the port that the gateway listens on")
+    port: int = setting(integer(0, 65_535), 4283, "the port that the gateway listens on; 0 chooses a free one")
     connections: int | str = setting(
         integer_or_auto(1, 1_000_000),
         "auto",

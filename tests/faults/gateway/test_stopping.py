@@ -210,7 +210,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         assert second_gateway.wait_for_exit() == 3
         assert second_gateway.stderr.splitlines() == [
             f"error: cannot listen on 127.0.0.1:{first_gateway.port}: Address already in use",
-            "hint: a gateway or another program is there; --port 0 chooses a free port",
+            "hint: a gateway or another program is there; `--port 0` or GATEPOST_GATEWAY__PORT=0 chooses a free port",
         ]
         assert not (second_gateway.home / gateway_files.FILE_NAME).exists()
         assert gateway_files.read_gateway_file(first_gateway.home) is not None

@@ -8,6 +8,10 @@ test wakes every second and works for a few milliseconds of its own: a turn. A t
 - if they have used less than that thread in 300 turns: the machine had time for them, and they did not want it. (A
   server in the background of a test that hangs still ticks now and then, so "less", not "none".)
 
+A test that asks a server again and again, for ever, uses more than that. So after 300 turns of one test the thread
+works ten times as long in each turn, and the test has to use more than that. On a busy machine this stays fair: whoever
+has something to do gets as much time as the thread beside it.
+
 Then the guard interrupts the test, which fails with the stacks of all threads and tasks, and the run goes on. If the
 test ignores the interrupt for 60 more turns, the process ends, with the stacks on stderr; xdist replaces its worker and
 names the test. A library that holds the interpreter's lock for ever stops this thread as well: after half an hour
@@ -35,6 +39,8 @@ from tests.support.plugins.process_tree import measure_child_time, measure_own_t
 #: seconds between two turns of the thread, and of processor time that each turn uses
 TURN_INTERVAL: Final = 1.0
 TURN_WORK: Final = 0.005
+#: ... and once a test has taken as many turns as it may be idle
+LATE_TURN_WORK: Final = 0.05
 #: seconds without a turn after which nothing in Python can run any more
 NO_TURN_LIMIT: Final = 1800.0
 #: its name says what happened, and nothing else here uses it
@@ -74,16 +80,18 @@ class HangGuard:
 
     def _watch(self) -> None:
         test, start, idle_turns = None, 0.0, deque[float](maxlen=self._idle_limit)
-        previous, turns_since_interrupt = 0.0, 0
+        previous, turn, turns_since_interrupt = 0.0, 0, 0
         while True:
             time.sleep(TURN_INTERVAL)
             faulthandler.dump_traceback_later(NO_TURN_LIMIT, exit=True, file=2)
-            self._work()
+            turn += 1
+            work = TURN_WORK if turn <= self._idle_limit else LATE_TURN_WORK
+            self._work(work)
             now = measure_own_time() - time.thread_time() + measure_child_time()
             if test != self._test:
-                test, start, previous, turns_since_interrupt = self._test, now, now, 0
+                test, start, previous, turn, turns_since_interrupt = self._test, now, now, 0, 0
                 idle_turns.clear()
-            idle_turns.append(now - previous)
+            idle_turns.append(now - previous - work)
             previous = now
             if test is None:
                 continue
@@ -99,13 +107,14 @@ class HangGuard:
     def _find_reason(self, used: float, idle_turns: deque[float]) -> str | None:
         if used > self._processor_limit:
             return f"the test hangs: it has used {used:.0f} s of processor time"
-        if len(idle_turns) == self._idle_limit and sum(idle_turns) < TURN_WORK * self._idle_limit:
-            return f"the test hangs: it has used no processor time in {self._idle_limit} turns of {TURN_INTERVAL:.0f} s"
+        if len(idle_turns) == self._idle_limit and sum(idle_turns) < 0:
+            turns = f"{self._idle_limit} turns of {TURN_INTERVAL:.0f} s"
+            return f"the test hangs: it has hardly used the processor in {turns}"
         return None
 
     @staticmethod
-    def _work() -> None:
-        end = time.thread_time() + TURN_WORK
+    def _work(seconds: float) -> None:
+        end = time.thread_time() + seconds
         while time.thread_time() < end:
             pass
 
