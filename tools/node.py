@@ -47,8 +47,9 @@ NPM_OPTIONS: Final = (
     "--fetch-retry-maxtimeout=4000",
     "--fetch-timeout=30000",
 )
-#: every so many seconds while npm works its registry is asked for an answer, which may take so many seconds
+#: seconds between two questions to the registry while npm works
 PROBE_INTERVAL: Final = 10.0
+#: seconds that the registry may take for an answer
 PROBE_TIMEOUT: Final = 20.0
 
 

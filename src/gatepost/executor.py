@@ -1,9 +1,12 @@
 """
 Run an operation on a store: check who asks, call the handler, return the answer.
 
-Access and handler share one transaction, so a name that the rule finds is the one that the verb uses. What the store
-has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecutor` takes them on its own thread, without
-an event loop; `AsyncExecutor` and a gateway let the store run them together with those of other callers, in one commit.
+Access and handler share one transaction, so a name that the rule finds is the one that the verb uses; a batched
+operation has no handler, and its names are found before.
+
+What the store has to do for an answer is said once, as steps (`walk_to_answer`). `LocalExecutor` takes them on its own
+thread, without an event loop; `AsyncExecutor` and a gateway let the store run them together with those of other
+callers, in one commit.
 """
 
 import time
@@ -18,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import msgspec
 
 from gatepost.core.dry_run import dry_run, dry_run_sync
-from gatepost.core.ports import Store, Transaction, needs_room
+from gatepost.core.ports import Store, Transaction, needs_disk_space
 from gatepost.directory.authorization_actions import answer_request, authorize_names
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
@@ -63,7 +66,7 @@ def load_handler(operation: Operation) -> None:
         discovery.import_modules("handlers")
 
 
-@needs_room(lambda request, *_: request.operation.needs_room)
+@needs_disk_space(lambda request, *_: request.operation.needs_disk_space)
 def answer_once(tx: Transaction, request: Request[Any], caller: Caller, key: str, prepared: Any = None) -> Any:
     """Return the answer as JSON. A repeat with the same key gets the first answer, through whichever door it comes."""
     operation = request.operation

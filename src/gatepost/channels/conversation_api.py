@@ -110,7 +110,7 @@ class ApprovePairing(Request[PairingView]):
 @write(
     "POST /api/channels/pairings/refuse",
     access=Administrator(),
-    needs_room=False,
+    needs_disk_space=False,
     errors=(NotFound, Conflict, TooManyAttempts),
     limits_guesses=True,
     example={"code": "K7M2QX4R"},

@@ -38,7 +38,7 @@ from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import GroupMode, Trigger
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.verification import Occurrence
-from gatepost.core.ports import Transaction, needs_room
+from gatepost.core.ports import Transaction, needs_disk_space
 from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound
@@ -90,7 +90,7 @@ class TakenMessage(Struct, frozen=True, kw_only=True):
     voice: str | None = None
 
 
-@needs_room()
+@needs_disk_space()
 def take(tx: Transaction, name: str, message: UserMessage | ServiceEvent, *, random_bits: int) -> IntakeOutcome:
     """Take a message or an event of a trigger. Codes are made of `random_bits`, which are new for each call."""
     trigger = lock_trigger(tx, name)

@@ -182,7 +182,7 @@ class Store(Protocol):
     def measure_free_space(self) -> int | None:
         """Return the free bytes of the disk that the store is on; None if that cannot be known."""
 
-    def require_room(self) -> None:
+    def require_disk_space(self) -> None:
         """Raise Unavailable if the disk has less free space than `Limits.reserve`."""
 
     def try_to_write(self) -> None:
@@ -211,14 +211,14 @@ def weigh_by(weigh: Callable[[Any], int]) -> Callable[[V], V]:
     return mark
 
 
-def needs_room(when: Callable[..., bool] = lambda *_: True) -> Callable[[V], V]:
+def needs_disk_space(when: Callable[..., bool] = lambda *_: True) -> Callable[[V], V]:
     """
     Mark a verb that stores something new, if `when` says so of its arguments. As the verb of a call it is refused while
     the disk is nearly full; other verbs, such as an ack, go on, and may use it.
     """
 
     def mark(verb: V) -> V:
-        verb.needs_room = when  # type: ignore[attr-defined]
+        verb.needs_disk_space = when  # type: ignore[attr-defined]
         return verb
 
     return mark

@@ -2,9 +2,9 @@
 What processes tell each other after a commit: signals, frames of live streams, and the position a reader resumes from.
 
 A signal says that something in the store may have changed. It is a hint, never the truth: it may be lost, repeated or
-late, and its receiver reads the store. A frame shows something while it happens, such as the text of a reply that is
-being written; frames are not stored. A topic says what either is about; `transports/signal_bus.py` lists who listens to
-which topics.
+late, and its receiver reads the store (docs/architecture.md lists what makes up for a lost signal). A frame shows
+something while it happens, such as the text of a reply that is being written; frames are not stored. A topic says what
+either is about; `transports/signal_bus.py` lists who listens to which topics.
 
 A position is a place in the order of all events: the transaction that stored an event, and its arrival. An arrival
 alone would be enough if arrivals became visible in their order. On PostgreSQL they do not (7 may commit after 8), so

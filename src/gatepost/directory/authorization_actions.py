@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
-from gatepost.core.ports import Reader, needs_room
+from gatepost.core.ports import Reader, needs_disk_space
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError
 from gatepost.operations import access
@@ -19,7 +19,7 @@ R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
 
 
-@needs_room(lambda request, *_: request.operation.needs_room)
+@needs_disk_space(lambda request, *_: request.operation.needs_disk_space)
 def answer_request(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
     """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
     operation = request.operation

@@ -33,7 +33,7 @@ class SignInLinkView(View):
 @write(
     "POST /api/sign-in/links",
     access=Administrator(),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.NEVER,
     status=201,
     errors=(Refused, UnknownAddress),

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from gatepost.core import json_limits as strict, text
-from gatepost.core.ports import Transaction, needs_room
+from gatepost.core.ports import Transaction, needs_disk_space
 from gatepost.directory.entity_actions import ADMINISTRATOR
 from gatepost.errors import Conflict, Invalid, TooLarge, quote_value
 from gatepost.export import catalog_rows as catalog, imported_row_check_actions as row_checks
@@ -53,7 +53,7 @@ class _Line(NamedTuple):
     row: dict[str, Any]
 
 
-@needs_room()
+@needs_disk_space()
 def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = False, is_scratch: bool = False) -> Summary:
     """
     Insert the rows of an export into an empty store, or raise the first error. With `repair`, for the export of a

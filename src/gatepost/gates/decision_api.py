@@ -221,7 +221,7 @@ class ShowDecision(Request[DecisionView]):
 @write(
     "PUT /api/decisions/{id}/answer",
     access=ActAs("by", default="admin"),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{id}",
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),

@@ -175,7 +175,7 @@ class ShowGate(Request[GateView]):
 @write(
     "PUT /api/gates/{id}/resolution",
     access=ActAs("by", default="admin"),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{id}",
     requires_body=True,
     errors=(NotFound, Conflict, TooLarge),

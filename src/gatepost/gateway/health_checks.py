@@ -90,7 +90,7 @@ class Meters:
         """Return if no commit has failed, or a write of that size succeeds now; else raise Unavailable."""
         if state.store.failure is None:
             try:
-                state.store.require_room()
+                state.store.require_disk_space()
             except Unavailable as error:
                 self.log_once(error.message)
                 raise Unavailable("the disk of the store is nearly full") from None

@@ -280,7 +280,7 @@ class ReplayEvent(Request[ItemsView]):
 @write(
     "POST /api/events/{id}/discard",
     access=ActAs("name"),
-    needs_room=False,
+    needs_disk_space=False,
     errors=(NotFound, Conflict),
     example={"name": "analyst"},
 )
@@ -294,7 +294,7 @@ class DiscardEvent(Request[ItemsView]):
 @write(
     "POST /api/events/{id}/done",
     access=ActAs("name"),
-    needs_room=False,
+    needs_disk_space=False,
     errors=(NotFound, Conflict),
     example={"name": "husam"},
 )

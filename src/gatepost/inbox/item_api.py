@@ -162,7 +162,7 @@ class PeekInbox(Request[Page[ItemView]]):
 @write(
     "POST /api/inbox/{name}/drain",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.NEVER,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -196,7 +196,7 @@ class DrainInbox(Request[BatchView]):
 @write(
     "POST /api/inbox/{name}/claim",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.NEVER,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -220,7 +220,7 @@ class ClaimBatch(Request[BatchView]):
 @write(
     "POST /api/inbox/{name}/ack",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
     example=_CLAIM_EXAMPLE,
@@ -237,7 +237,7 @@ class AckClaim(Request[AckedView]):
 @write(
     "POST /api/inbox/{name}/release",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
     example=_CLAIM_EXAMPLE | {"failed": [EVENT_ID]},
@@ -258,7 +258,7 @@ class ReleaseClaim(Request[ReleasedView]):
 @write(
     "POST /api/inbox/{name}/seen",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.SAFE,
     lane="{name}",
     errors=(NotFound,),

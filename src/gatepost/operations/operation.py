@@ -260,7 +260,7 @@ class Operation:
     #: how language models call it
     tool: Tool | tuple[Tool, ...] = ()
     #: whether it stores something new, which is refused while the disk is nearly full; DELETE does not
-    needs_room: bool = True
+    needs_disk_space: bool = True
     follow_up: Callable[[Any, Any, bool], Request[Any] | None] | None = None
     batch: BatchHandler | None = None
     preparation: Preparation | None = None
@@ -381,7 +381,7 @@ def _declare(endpoint: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
         if endpoint in _OPERATIONS:
             raise ValueError(f"{endpoint} is declared twice")
         operation = Operation(
-            request=request, method=method, path=path, **({"needs_room": method != "DELETE"} | options)
+            request=request, method=method, path=path, **({"needs_disk_space": method != "DELETE"} | options)
         )
         if missing := set(operation.path_fields) - set(request.__struct_fields__):
             raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")

@@ -281,7 +281,7 @@ class RetireAgent(Request[AgentView]):
 @write(
     "POST /api/agents/{name}/wake",
     access=Owner("name"),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.SAFE,
     status=202,
     errors=(NotFound,),
@@ -292,7 +292,13 @@ class WakeAgent(Request[WokenView]):
     name: str
 
 
-@write("POST /api/agents/{name}/pause", access=Administrator(), needs_room=False, lane="directory", errors=(NotFound,))
+@write(
+    "POST /api/agents/{name}/pause",
+    access=Administrator(),
+    needs_disk_space=False,
+    lane="directory",
+    errors=(NotFound,),
+)
 class PauseAgent(Request[AgentView]):
     """Keep a resident from beginning cycles; its inbox fills meanwhile."""
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from gatepost.core import address
 from gatepost.core.address import EntityAddress
 from gatepost.core.json_limits import Json
-from gatepost.core.ports import Reader, Transaction, needs_room
+from gatepost.core.ports import Reader, Transaction, needs_disk_space
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory
@@ -161,7 +161,7 @@ def leave(tx: Transaction, id: str, entity: str, *, by: str | None = None) -> No
     tx.after_commit(_build_signal(space, "leave"))
 
 
-@needs_room()
+@needs_disk_space()
 def post(
     tx: Transaction,
     id: str,

@@ -212,7 +212,7 @@ class PostMessage(Request[MessageView]):
 @write(
     "PATCH /api/spaces/{id}/read",
     access=ActAs("name", required=True),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.SAFE,
     lane="space:{id}",
     errors=(NotFound,),

@@ -194,18 +194,18 @@ class GroupWriter:
         limits: Limits,
         signal_sink: SignalSink,
         report: Callable[[str | None, Sequence[PendingCall]], None] = lambda *_: None,
-        require_room: Callable[[], None] = lambda: None,
+        require_disk_space: Callable[[], None] = lambda: None,
     ) -> None:
         """
         `signal_sink` never raises. `report` is called after each transaction: why it failed, or None, and its calls.
-        `require_room` raises Unavailable while nothing new may be stored.
+        `require_disk_space` raises Unavailable while nothing new may be stored.
         """
         self._connection = connection
         self._clock = clock
         self._limits = limits
         self._signal_sink = signal_sink
         self._report = report
-        self._require_room = require_room
+        self._require_disk_space = require_disk_space
         self._waited_seconds = 0.0
 
     def write(self, calls: Sequence[PendingCall], *, waited_seconds: float = 0.0) -> list[CallOutcome]:
@@ -289,9 +289,9 @@ class GroupWriter:
             self._connection.savepoint()
         try:
             call = calls[indexes[0]]
-            when = getattr(call.verb, "needs_room", None)
+            when = getattr(call.verb, "needs_disk_space", None)
             if when is not None and when(*call.args):
-                self._require_room()
+                self._require_disk_space()
             if len(indexes) == 1:
                 values = [call.verb(tx, *call.args, **call.kwargs)]
             else:

@@ -223,7 +223,7 @@ class ThreadedStore(ABC):
     def write_and_undo(self, size: int) -> None:
         """Have the database grow by `size` bytes, and roll that back; raise Unavailable if it cannot."""
 
-    def require_room(self) -> None:
+    def require_disk_space(self) -> None:
         free, reserve = self.measure_free_space(), self._limits.reserve
         if free is not None and free < reserve:
             raise Unavailable(
@@ -234,7 +234,7 @@ class ThreadedStore(ABC):
 
     def try_to_write(self) -> None:
         try:
-            self.require_room()
+            self.require_disk_space()
             self.write_and_undo(min(max(2 * self._failed_size, _MIN_TRIAL_SIZE), _MAX_TRIAL_SIZE))
         except Unavailable as error:
             self.failure = error.message
@@ -341,7 +341,7 @@ class ThreadedStore(ABC):
 
     def _make_writer(self, connection: StoreConnection) -> GroupWriter:
         return GroupWriter(
-            connection, self._clock, self._limits, self._send_signals, self._record_outcome, self.require_room
+            connection, self._clock, self._limits, self._send_signals, self._record_outcome, self.require_disk_space
         )
 
     def _send_signals(self, signals: Sequence[Signal]) -> None:

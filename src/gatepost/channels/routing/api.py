@@ -291,7 +291,7 @@ class ReplayDeadLetter(Request[ReplayedMessageView]):
 @write(
     "POST /api/routes/dead-letters/{id}/discard",
     access=Anybody(),
-    needs_room=False,
+    needs_disk_space=False,
     repetition=Repetition.KEYED,
     errors=(NotFound, Conflict),
     tool=Tool(

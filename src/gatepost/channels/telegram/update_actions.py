@@ -45,7 +45,7 @@ from gatepost.channels.triggers import rows as trigger_rows
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.user_message_actions import IntakeOutcome, TakenMessage
 from gatepost.core.json_limits import Json
-from gatepost.core.ports import Transaction, needs_room
+from gatepost.core.ports import Transaction, needs_disk_space
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY
 from gatepost.errors import Invalid
@@ -70,7 +70,7 @@ class BotProfile(Struct, frozen=True):
     keys: BotKeys
 
 
-@needs_room()
+@needs_disk_space()
 def take_updates(
     tx: Transaction, name: str, updates: Sequence[Json], bot: BotProfile, *, random_bits: int
 ) -> list[TakenUpdate]:

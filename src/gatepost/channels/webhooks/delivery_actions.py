@@ -23,7 +23,7 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.webhooks.verification import Occurrence
 from gatepost.channels.wording import message_template, payload_lines as webhook_lines
 from gatepost.channels.wording.payload_lines import Line
-from gatepost.core.ports import Reader, RetryTransaction, Transaction, needs_room
+from gatepost.core.ports import Reader, RetryTransaction, Transaction, needs_disk_space
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.push import dedup_keys as dedup
@@ -57,7 +57,7 @@ def find_open_trigger(tx: Reader, name: str) -> OpenTrigger:
 _MAX_KEY_LENGTH: Final = 400
 
 
-@needs_room()
+@needs_disk_space()
 def receive(
     tx: Transaction,
     trigger: Trigger,

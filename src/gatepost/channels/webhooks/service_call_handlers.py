@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gatepost.channels.webhooks.delivery_actions import build_dedup_key
 from gatepost.core.json_limits import Json
-from gatepost.core.ports import Transaction, batched, needs_room
+from gatepost.core.ports import Transaction, batched, needs_disk_space
 from gatepost.inbox.event import EventType, Push, Trust
 from gatepost.inbox.push import actions as push, dedup_keys as dedup
 from gatepost.inbox.push.actions import PushOutcome
@@ -33,7 +33,7 @@ class ServiceCall:
     by_trigger_key: bool = False
 
 
-@needs_room()
+@needs_disk_space()
 @batched
 def push_calls(tx: Transaction, calls: Sequence[ServiceCall]) -> list[PushOutcome]:
     """Store the calls that are valid; return an outcome for each call, in their order."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gatepost.core import address
 from gatepost.core.address import Address, AllAgentsAddress, EntityAddress, TeamAddress
-from gatepost.core.ports import Reader, RetryTransaction, Transaction, batched, needs_room, weigh_by
+from gatepost.core.ports import Reader, RetryTransaction, Transaction, batched, needs_disk_space, weigh_by
 from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind
@@ -66,7 +66,7 @@ def _weigh(push: Push) -> int:
     return TEAM_WEIGHT if address.is_team(push.to) else 1
 
 
-@needs_room()
+@needs_disk_space()
 @weigh_by(_weigh)
 @batched
 def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
@@ -97,7 +97,7 @@ def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
         )
 
 
-@needs_room()
+@needs_disk_space()
 def push_event(tx: Transaction, push: Push) -> PushResult:
     """Store one push, or raise its error."""
     [outcome] = push_all(tx, [push])

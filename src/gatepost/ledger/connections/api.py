@@ -117,7 +117,7 @@ class AcceptConnection(Request[ConnectionView]):
 @write(
     "POST /api/ledger/connections/{id}/refuse",
     access=Administrator(),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{id}",
     errors=(NotFound, Conflict),
 )
@@ -130,7 +130,7 @@ class RefuseConnection(Request[ConnectionView]):
 @write(
     "POST /api/ledger/connections/{id}/close",
     access=Administrator(),
-    needs_room=False,
+    needs_disk_space=False,
     lane="{id}",
     errors=(NotFound, Conflict),
 )

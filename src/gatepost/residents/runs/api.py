@@ -221,7 +221,13 @@ class AnswerCall(Request[OpenCallView]):
     result: Json
 
 
-@write("POST /api/runs/{id}/cancel", access=Administrator(), needs_room=False, lane="{id}", errors=(NotFound, Conflict))
+@write(
+    "POST /api/runs/{id}/cancel",
+    access=Administrator(),
+    needs_disk_space=False,
+    lane="{id}",
+    errors=(NotFound, Conflict),
+)
 class CancelRun(Request[RunView]):
     """Stop a run; what it has done stays done."""
 
