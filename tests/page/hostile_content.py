@@ -115,7 +115,7 @@ def _send_events(gateway: ScriptedGateway) -> dict[str, str]:
     gateway.post("/inbox", to=ADMIN, source="big", content=LARGEST)
     gateway.post("/mail", to=ADMIN, sender="visitor", subject=HOSTILE_LINE, payload={"text": HOSTILE, "x": HOSTILE})
     gateway.post("/work", type="task", id="raid", title=HOSTILE_NAME, madeBy=STRANGER)
-    gateway.post("/work/task/raid/notes", note=HOSTILE, notify=[ADMIN], author="visitor")
+    gateway.post("/work/task/raid/notes", note=HOSTILE, notify=[ADMIN], sender="visitor")
     return {"item": item["eventId"]}
 
 
