@@ -190,7 +190,7 @@ def test_a_note_is_read_with_the_others(gateway: ScriptedGateway, open_page: Pag
     gateway.create_person(tag)
     gateway.create_person(mira)
     gateway.post("/work", type="task", id=tag, title="Kitchen", by=mira)
-    gateway.post(f"/work/task/{tag}/notes", note="The oven is cold", notify=[tag], author=mira)
+    gateway.post(f"/work/task/{tag}/notes", note="The oven is cold", notify=[tag], sender=mira)
     page = open_page("/inbox", person=tag)
     page.press("Enter", "r")
     page.wait_for(".answer-form textarea:focus")
