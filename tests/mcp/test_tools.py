@@ -7,10 +7,12 @@ from gatepost.directory.entity import EntityKind
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import Question
 from gatepost.gates.proposed_action import Action
-from gatepost.inbox.event import Push
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.push import actions as push
 from gatepost.operations.operation_tool import load_tools
 from tests.mcp.mcp_setup import MODES, TRANSPORTS, McpSetup, ToolCaller, get_text
+from tests.mcp.stdio_server import wait_until
 from tests.mcp.tour import call_every_tool
 
 
@@ -34,8 +36,8 @@ async def test_a_drained_batch_is_delivered_when_the_answer_is_there(setup: McpS
         lines = get_text(result).splitlines()
         assert lines[0].startswith("INBOX (1 event, ")
         assert lines[1:] == ['[Event: test] "first"', f"events: {outcome.event}"]
-        tools = ToolCaller(client)
-        [item] = (await tools.call("read_inbox"))["items"]
+        await wait_until(lambda: setup.store.read_sync(inbox.page, "analyst")[0].state is ItemState.DELIVERED)
+        [item] = (await ToolCaller(client).call("read_inbox"))["items"]
         assert item["state"] == "delivered"
 
 
