@@ -67,7 +67,9 @@ class AnswerSuite(StoreFixtures):
         failures.append(store.failure)
         assert failures == ["the disk is full", None]
         with pytest.raises(Unavailable, match="the disk is full"):
-            await asyncio.gather(store.run(push_text, "tea"), store.run(fail_as_a_full_disk))
+            await asyncio.gather(  # in one lane: after another writer's commit it would be forgotten
+                store.run(push_text, "tea", lane="tea"), store.run(fail_as_a_full_disk, lane="tea")
+            )
         assert store.failure == "the disk is full"
 
     def test_a_failure_is_kept_until_a_write_of_its_size_succeeds(self, store: Store) -> None:
