@@ -114,11 +114,11 @@ def test_npm_does_not_wait_for_a_registry_that_never_answers(
     [
         (
             "npm error code EINTEGRITY\nnpm error sha512-wanted integrity checksum failed: got sha512-other\n"
-            "npm error A complete log of this run can be found in: /root/.npm/_logs",
+            "npm error A complete log of this run can be found in: /home/ann/.npm/_logs",
             "sha512-wanted integrity checksum failed: got sha512-other",
         ),
-        ("npm error code E503\nnpm error A complete log of this run can be found in: /root", "code E503"),
-        ("npm error A complete log of this run can be found in: /root", "it gave no reason"),
+        ("npm error code E503\nnpm error A complete log of this run can be found in: /home/ann", "code E503"),
+        ("npm error A complete log of this run can be found in: /home/ann", "it gave no reason"),
         ("npm error code ENOTFOUND\nnpm error errno 1\nnpm error network request failed", "network request failed"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_failure_of_npm_has_a_reason(npm: Callable[[str], Path], tmp_path: Pat
 def test_if_npm_cannot_write_its_cache_it_gets_one_in_the_clone(npm: Callable[[str], Path], tmp_path: Path) -> None:
     program = npm(
         f'echo "$*" >> {tmp_path}/calls\ncase "$*" in *--cache*) exit 0;; esac\n'
-        "echo 'npm error code EROFS\nnpm error EROFS: read-only file system, mkdir /root/.npm' >&2\nexit 1"
+        "echo 'npm error code EROFS\nnpm error EROFS: read-only file system, mkdir /home/ann/.npm' >&2\nexit 1"
     )
     node.install_packages(tmp_path, program)
     calls = (tmp_path / "calls").read_text().splitlines()
