@@ -93,6 +93,9 @@ def test_a_resident_answers_while_one_waits(cli: CommandLine) -> None:
         assert asked.out.splitlines()[:3] == ["Should we ship?", "  yes: Yes", "  no: No"]
         answered = cli.run_ok("chat", "yes", "--to", "demo", "--as", "husam", "--wait", "--for", "5m")
         assert (answered.out, answered.err) == ("(demo) husam has decided: Yes\n", "Noted: Yes\n")
+        cli.run_ok("agent", "add", "absent")
+        unanswered = cli("chat", "hello", "--to", "absent", "--as", "husam", "--wait", "--for", "1s")
+        assert (unanswered.code, unanswered.out, unanswered.err) == (1, "", "nobody has answered within 1s\n")
 
 
 @pytest.mark.parametrize("cli", ["alone"], indirect=True)

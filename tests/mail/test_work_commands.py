@@ -84,7 +84,7 @@ def test_an_event_reaches_those_whom_the_rules_name(cli: CommandLine, task: str)
         0,
     )
     assert cli.run_ok("work", "event", task, "reviewed").err == (
-        "task.reviewed: nobody else gets it, because the setting work.notify names nobody else for it\n"
+        "task.reviewed: nobody else gets it, because the setting work.notify names nobody else who is there\n"
     )
 
 

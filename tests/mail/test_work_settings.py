@@ -65,6 +65,7 @@ def test_work_items_are_added_by_themselves_unless_a_topic_costs_money(home: Pat
         "'task.blocked' = {to = ['@owner']}",
         "'task.*.x' = {to = ['a']}",
         "'job.done' = {to = ['a']}",
+        "'*.note' = {to = ['a']}",
         "'task.blocked' = ['a']",
         "'task.blocked' = {to = 'a'}",
         "'task.blocked' = {to = ['*']}",

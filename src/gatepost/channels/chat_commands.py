@@ -23,7 +23,7 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import build_request_verb
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, flag, option
-from gatepost.core.times import SECOND, Duration
+from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import GatepostError, Invalid, NotFound
 from gatepost.gates.decision_api import ShowDecision
 from gatepost.inbox import event_rendering as render
@@ -108,6 +108,8 @@ def _send_and_wait(connection: CommandConnection, request: SendChat, timeout: Du
         output.talk(_NO_GATEWAY)
     elif view.events:
         session.wait(timeout)
+        if not session.printed_count:
+            output.talk("nobody has answered" + (f" within {format_duration(timeout)}" if timeout is not None else ""))
     if not session.printed_count:
         raise Exit(1)
 

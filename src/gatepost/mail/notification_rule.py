@@ -52,4 +52,6 @@ def check_pattern(text: str) -> str:
             f"{quote_value(text)} is not an event of a work item",
             hint="write it as task.blocked, phase.* or *.complete",
         )
+    if event == "note":
+        raise Invalid(f"{quote_value(text)}: a note is not an event", hint="it goes to whoever its `notify` names")
     return text

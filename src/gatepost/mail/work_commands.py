@@ -184,7 +184,7 @@ def event(
         )
     message = f"{view.type}: {_describe_notified(view.recipients)}"
     if not view.recipients:
-        message += ", because the setting work.notify names nobody else for it"
+        message += ", because the setting work.notify names nobody else who is there"
     output.done(msgspec.to_builtins(view), view.id, f"{_describe_item(view)}{message}", json=json)
 
 
