@@ -46,7 +46,7 @@ def check_triggers(configuration: Configuration, store: Store) -> Iterator[Findi
         except GatepostError as error:
             detail = f"{trigger.name} in {FILE} is not used: {error.message}"
             problems.append(Finding("triggers", False, detail, error.hint))
-    problems += store.read_sync(_find_deaf_triggers)
+    problems += store.read_sync(_find_broken_triggers)
     yield from problems
     if in_file and not problems:
         yield Finding("triggers", True, f"{output.count(len(in_file), 'trigger')} in {FILE}")
@@ -62,16 +62,16 @@ def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]
         yield Finding("speech", True, detail)
 
 
-def _find_deaf_triggers(tx: Reader) -> list[Finding]:
+def _find_broken_triggers(tx: Reader) -> list[Finding]:
     """Return the active triggers that do not work, and those whose events nobody would get."""
     findings = []
     rules = [rule for rule in routing_rules.page_rules(tx, by=None, limit=_LIMIT) if rule.active]
     for trigger in triggers.page(tx, limit=_LIMIT):
+        if not trigger.active:
+            continue
         targets = [trigger.target] if trigger.target is not None else [USER_AGENT, DEFAULT_TARGET]
         for rule in rules:
             targets += rule.targets if rule.channel in (ANY_CHANNEL, trigger.provider) else ()
-        if not trigger.active:
-            continue
         if trigger.error is not None:
             hint = f"see `gatepost trigger show {trigger.name}`"
             findings.append(Finding("triggers", False, f"{trigger.name} does not work: {trigger.error}", hint))
