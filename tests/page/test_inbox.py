@@ -189,7 +189,7 @@ def test_a_note_is_read_with_the_others(gateway: ScriptedGateway, open_page: Pag
     mira = f"mira-{tag}"
     gateway.create_person(tag)
     gateway.create_person(mira)
-    gateway.post("/work", type="task", id=tag, title="Kitchen", by=mira)
+    gateway.post("/work", type="task", id=tag, title="Kitchen", madeBy=mira)
     gateway.post(f"/work/task/{tag}/notes", note="The oven is cold", notify=[tag], sender=mira)
     page = open_page("/inbox", person=tag)
     page.press("Enter", "r")
