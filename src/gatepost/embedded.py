@@ -19,7 +19,7 @@ ordinary one: a gateway and the command line may use it at the same time.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -27,6 +27,7 @@ from typing import Any, Final, Self, TypeVar
 
 from gatepost import app
 from gatepost.channels.background.channel_tasks import Channels
+from gatepost.client import push_batches
 from gatepost.core.ports import Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -36,6 +37,7 @@ from gatepost.executor import AsyncExecutor
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Item, Push, PushResult, get_trust
 from gatepost.inbox.push import actions as push_actions
+from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.operation import Request
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
 from gatepost.residents.agent_config import CODE, DEMO, AgentConfig, ModelChoice
@@ -209,6 +211,16 @@ class Gatepost:
     async def send(self, request: Request[R]) -> R:
         """Return the answer to any request, such as `AddGate(...)`, as the administrator."""
         return await AsyncExecutor(self._store).send(request)
+
+    async def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+        """
+        Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
+        Each thousand is one commit.
+        """
+        outcomes: list[PushOutcomeView] = []
+        for batch in push_batches.split_pushes(pushes):
+            outcomes += batch.list_outcomes(await self.send(batch.request))
+        return outcomes
 
     async def until_idle(self) -> None:
         """Wait until no agent of this process thinks, and none has anything to think about."""

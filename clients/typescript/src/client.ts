@@ -8,14 +8,17 @@
 import { SYSTEM_CLOCK, type Clock } from "./clock.js";
 import { GatepostError } from "./errors.js";
 import type { GatepostEvent } from "./events.js";
-import type { Batch, Item } from "./models.js";
+import type { Batch, Item, PushEvent, PushOutcome } from "./models.js";
 import { Operations } from "./operations.js";
-import { parseJson } from "./json.js";
+import { parseJson, writeJson } from "./json.js";
 import type { CallOptions, Operation, StreamOptions } from "./options.js";
-import { createKey, sendRequest, type Transport } from "./request.js";
+import { clearDuplicates, createKey, sendRequest, type Transport } from "./request.js";
 import { RETRY_STATUSES, RetrySchedule } from "./retry.js";
 import { readStream } from "./stream.js";
 
+/** Pushes of a batch, and characters of JSON after which the next batch begins. */
+const BATCH_LENGTH = 1_000;
+const BATCH_SIZE = 2 * 1024 * 1024;
 /** Items of a page. */
 const PAGE_LENGTH = 500;
 /** Seconds that one request waits for an item. */
@@ -98,6 +101,19 @@ export class GatepostClient extends Operations {
   }
 
   /**
+   * Push any number of events, and return the outcome of each in their order: status 201 with its result, or a problem.
+   * Each thousand is one commit. If the gateway cannot be reached any more, the first thousands may be stored.
+   */
+  async pushMany(pushes: Iterable<PushEvent>, options?: Omit<CallOptions, "idempotencyKey">): Promise<PushOutcome[]> {
+    const outcomes: PushOutcome[] = [];
+    for (const batch of splitPushes(pushes)) {
+      const { items } = await this.pushEvents({ pushes: batch.map(({ push }) => push) }, options);
+      outcomes.push(...items.map((outcome, index) => (batch[index]?.hasNewKey ? clearDuplicates(outcome) : outcome)));
+    }
+    return outcomes;
+  }
+
+  /**
    * Return the items of a list, page by page; `limit` is the length of a page.
    *
    *     for await (const item of client.pages(client.listInbox, { name: "husam", state: "pending" })) ...
@@ -167,6 +183,26 @@ export class GatepostClient extends Operations {
   protected watch(path: string, request: object, options?: StreamOptions): AsyncGenerator<GatepostEvent> {
     return readStream(this.#transport, path, request, options);
   }
+}
+
+/** Return pushes as batches; one without a dedup key gets a new one, so that a batch can be sent again. */
+function splitPushes(pushes: Iterable<PushEvent>): { push: PushEvent; hasNewKey: boolean }[][] {
+  const batches: { push: PushEvent; hasNewKey: boolean }[][] = [];
+  let size = Infinity;
+  for (const push of pushes) {
+    const hasNewKey = typeof push.dedupKey !== "string" && push.type !== "alert";
+    const length = writeJson(push)?.length ?? 0;
+    const last = batches.at(-1);
+    const entry = { push: hasNewKey ? { ...push, dedupKey: createKey() } : push, hasNewKey };
+    if (last === undefined || last.length === BATCH_LENGTH || size + length > BATCH_SIZE) {
+      batches.push([entry]);
+      size = length;
+    } else {
+      last.push(entry);
+      size += length;
+    }
+  }
+  return batches;
 }
 
 function parseUrl(url: string | undefined): string {

@@ -124,11 +124,11 @@ function hasDedupKey(request: Fields): boolean {
 }
 
 /** Return an answer without duplicates: the key was new, so a duplicate can only be an earlier try of the same call. */
-function clearDuplicates(answer: unknown): unknown {
+export function clearDuplicates<Answer>(answer: Answer): Answer {
   const result = answer as { duplicate?: boolean; recipients?: { duplicate: boolean }[] };
   if (result.duplicate) result.duplicate = false;
   for (const recipient of result.recipients ?? []) recipient.duplicate = false;
-  return result;
+  return answer;
 }
 
 /** Return a new idempotency key. A page that is not served over TLS has no `crypto.randomUUID`. */

@@ -181,6 +181,18 @@ test("a caller can leave, and a try takes only so long", async () => {
   assert.equal(clock.timerCount, 0, "no timer is left");
 });
 
+test("many pushes are done once, more than a batch has too", async () => {
+  const pushes = Array.from({ length: 1_100 }, (_, index) => ({ to: "designer", content: `many ${index}` }));
+  proxy.outcomes.push("unanswered", "lost");
+  const outcomes = await client.pushMany([...pushes, { to: "dessigner" }]);
+  assert.deepEqual(outcomes.map((outcome) => outcome.status), [...pushes.map(() => 201), 404]);
+  assert.ok(outcomes.every((outcome) => !outcome.recipients?.some((recipient) => recipient.duplicate)));
+  const contents = (await listContents("designer")).filter((content) => content.startsWith("many "));
+  assert.deepEqual(contents, pushes.map((push) => push.content));
+  assert.equal(proxy.requests.filter((request) => request.method === "POST").length, 2 + 2);
+  assert.deepEqual(await client.pushMany([]), []);
+});
+
 test("pages come one after the other", async () => {
   const buildPush = (_: unknown, index: number) => ({ to: "analyst", content: `page ${index}`, dedupKey: `p${index}` });
   const pushes = Array.from({ length: 25 }, buildPush);

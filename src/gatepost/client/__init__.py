@@ -5,8 +5,8 @@ Clients: send any request of `gatepost.api` and get its answer.
     SyncClient     over HTTP, without one
     LocalClient    on a store in this process, without a gateway
 
-All have `send`, `list_all`, `work`, `stream` and `events`. It imports what stands before it, and no gateway. Start with
-`request_retries.py`, which says when a request is repeated.
+All have `send`, `push_many`, `list_all`, `work`, `stream` and `events`. It imports what stands before it, and no
+gateway. Start with `request_retries.py`, which says when a request is repeated.
 """
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ A client for an event loop, on httpx2.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -14,10 +14,11 @@ from typing import Any, Final, Self, TypeVar
 import httpx2
 import msgspec
 
-from gatepost.client import request_retries, work_loop
+from gatepost.client import push_batches, request_retries, work_loop
 from gatepost.errors import GatepostError, Invalid, Unavailable
 from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.item_api import ReleaseClaim
+from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
@@ -111,6 +112,16 @@ class Client:
                 if pause is None:
                     return request_retries.read_answer(request, call, response.status_code, response.content)
             await asyncio.sleep(pause)
+
+    async def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+        """
+        Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
+        Each thousand is one commit. If the gateway cannot be reached any more, the first thousands may be stored.
+        """
+        outcomes: list[PushOutcomeView] = []
+        for batch in push_batches.split_pushes(pushes, add_keys=True):
+            outcomes += batch.list_outcomes(await self.send(batch.request))
+        return outcomes
 
     async def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> AsyncIterator[V]:
         """Return the items of a list, or the first of them, page by page."""

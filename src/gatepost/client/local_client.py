@@ -5,7 +5,7 @@ A stream looks at the store again and again; nothing signals it.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from gatepost.client.request_retries import decode_event, list_pages
 from gatepost.core.ports import Store
 from gatepost.directory.authorization_actions import authorize_names
 from gatepost.executor import LocalExecutor, build_gateway_error
+from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.access import ADMINISTRATOR, Caller
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
@@ -42,6 +43,15 @@ class LocalClient:
     def send(self, request: Request[R], *, key: str | None = None) -> R:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
         return self._executor.send(request, key=key)
+
+    def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+        """
+        Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
+        Each thousand is one commit.
+        """
+        from gatepost.client.push_batches import push_many  # commands push one
+
+        return push_many(self.send, pushes)
 
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
         """Return the items of a list, or the first of them, page by page."""

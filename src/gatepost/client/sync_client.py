@@ -9,7 +9,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ import msgspec
 from gatepost.client import request_retries, work_loop
 from gatepost.errors import Invalid, Unavailable
 from gatepost.inbox.event_api import ItemView
+from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
 R = TypeVar("R")
@@ -92,6 +93,15 @@ class SyncClient:
                 if pause is None:
                     return request_retries.read_answer(request, call, status, body)
             time.sleep(pause)
+
+    def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+        """
+        Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
+        Each thousand is one commit. If the gateway cannot be reached any more, the first thousands may be stored.
+        """
+        from gatepost.client.push_batches import push_many  # commands push one
+
+        return push_many(self.send, pushes, add_keys=True)
 
     def list_all(self, request: Request[Page[V]], *, limit: int | None = None) -> Iterator[V]:
         """Return the items of a list, or the first of them, page by page."""

@@ -18,7 +18,8 @@ from gatepost.operations.fields import Json, RecordView, Source, describe
 from gatepost.operations.operation import Repetition, Request, RequestPart, View, write
 from gatepost.operations.problems import build_problem
 
-_MAX_BATCH_LENGTH: Final = 1_000
+#: pushes of a batch
+MAX_BATCH_LENGTH: Final = 1_000
 _MAX_BATCH_BODY: Final = 8 * 1024 * 1024
 
 #: decoded by itself, so that a wrong member does not spoil the others
@@ -80,6 +81,16 @@ class PushOutcomeView(View, kw_only=True):
         if isinstance(outcome, GatepostError):
             return cls(**build_problem(outcome))
         return cls(status=201, **_list_fields(outcome))
+
+    def without_duplicates(self) -> Self:
+        """Return the outcome without duplicates, as `PushResultView` does."""
+        return replace(
+            self,
+            recipients=self.recipients
+            if self.recipients is UNSET
+            else [replace(recipient, duplicate=False) for recipient in self.recipients],
+            duplicate=UNSET if self.duplicate is UNSET else False,
+        )
 
 
 class PushOutcomesView(View):
@@ -176,7 +187,7 @@ class PushEvents(Request[PushOutcomesView]):
     refused does not affect the others.
     """
 
-    pushes: Annotated[tuple[RawPush, ...], Meta(max_length=_MAX_BATCH_LENGTH)]
+    pushes: Annotated[tuple[RawPush, ...], Meta(max_length=MAX_BATCH_LENGTH)]
 
     @classmethod
     def of(cls, pushes: Sequence[PushEvent]) -> Self:
