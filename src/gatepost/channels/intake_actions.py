@@ -115,9 +115,11 @@ def receive(
     outcome = recipients.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
     if outcome.reason is not None:
         author = sender.number if sender is not None else None
-        kept = unrouted_messages.keep(tx, trigger, envelope, outcome.reason, dedup_key, fields, author, outcome.missing)
-        notice = _build_unrouted_notice(trigger, outcome) if trigger is not None and kept is not None else None
-        received = Received(unrouted=kept, duplicate=kept is None, notice=notice)
+        unrouted_id = unrouted_messages.keep(
+            tx, trigger, envelope, outcome.reason, dedup_key, fields, author, outcome.missing
+        )
+        notice = _build_unrouted_notice(trigger, outcome) if trigger is not None and unrouted_id is not None else None
+        received = Received(unrouted=unrouted_id, duplicate=unrouted_id is None, notice=notice)
     else:
         received = _push(tx, _build_push(trigger, envelope, sender, dedup_key, fields), outcome)
     received = replace(received, envelope=envelope, fields=fields, route=outcome)

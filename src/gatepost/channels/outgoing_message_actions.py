@@ -193,8 +193,8 @@ def show_end(tx: Transaction, decision: Decision, text: str) -> None:
 
 def list_private_chats(tx: Reader, person: int) -> list[tuple[Trigger, str]]:
     """Return the triggers and the chats in which a person can be reached; not those that a trigger blocks."""
-    found = [(triggers.read(tx, number), chat) for number, chat in conversations.list_chats_of_person(tx, person)]
-    return [(trigger, chat) for trigger, chat in found if trigger is not None and not trigger.blocks(chat)]
+    chats = [(triggers.read(tx, number), chat) for number, chat in conversations.list_chats_of_person(tx, person)]
+    return [(trigger, chat) for trigger, chat in chats if trigger is not None and not trigger.blocks(chat)]
 
 
 def find(tx: Reader, id: str) -> ChannelMessage | None:

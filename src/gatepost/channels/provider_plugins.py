@@ -71,11 +71,11 @@ def prepare_config(provider: str, config: TriggerConfig) -> TriggerConfig:
         return config
     loaded = load_providers()
     if provider not in loaded.providers:
-        known = ", ".join((*BUILT_IN_PROVIDERS, *loaded.providers))
+        names = ", ".join((*BUILT_IN_PROVIDERS, *loaded.providers))
         problem = loaded.problems.get(provider)
         raise Invalid(
             f"provider: {problem}" if problem else f"provider: {quote_value(provider)} is not installed",
-            hint=f"use one of {known}, or install the package that has it",
+            hint=f"use one of {names}, or install the package that has it",
         )
     plugin = loaded.providers[provider]
     try:

@@ -132,7 +132,7 @@ def lock_trigger(tx: Transaction, name: str) -> Trigger:
     return trigger
 
 
-class _Writer(NamedTuple):
+class _Author(NamedTuple):
     """Who writes, and where."""
 
     trigger: Trigger
@@ -167,8 +167,8 @@ def take_message(
     if person is None and verdict is not ListVerdict.ALLOWED:
         if is_group:  # others read a code there
             return _ignore("a message of an unknown user in a group")
-        shown = f"{display} (@{message.handle})" if message.handle else display
-        code = pairing.request(tx, trigger, chat=chat, user_id=user, display=shown, random_bits=random_bits)
+        label = f"{display} (@{message.handle})" if message.handle else display
+        code = pairing.request(tx, trigger, chat=chat, user_id=user, display=label, random_bits=random_bits)
         if code is not None:
             text = _CODE.format(code=code, noun=trigger.noun)
             outgoing.send(tx, trigger.number, chat, text, is_for_anybody=True)
@@ -186,7 +186,7 @@ def take_message(
         thread=thread,
         display=display,
     )
-    writer = _Writer(trigger, session, person, dedup_key)
+    writer = _Author(trigger, session, person, dedup_key)
     if (command := _find_command(message)) is not None:
         return _run_command(tx, writer, message, command)
     if message.recording is not None and message.replaces is None:
@@ -206,7 +206,7 @@ def _find_command(message: UserMessage) -> str | None:
     return command if command in COMMANDS else None
 
 
-def _run_command(tx: Transaction, writer: _Writer, message: UserMessage, command: str) -> TakenMessage:
+def _run_command(tx: Transaction, writer: _Author, message: UserMessage, command: str) -> TakenMessage:
     trigger, received = writer.trigger, None
     text = _HELP.format(voice=", or send a voice message" if trigger.is_bot else "")
     match command:
@@ -226,14 +226,14 @@ def _run_command(tx: Transaction, writer: _Writer, message: UserMessage, command
     return TakenMessage(outcome=IntakeOutcome.COMMAND, reason=command, received=received)
 
 
-def _store_recording(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMessage:
+def _store_recording(tx: Transaction, writer: _Author, message: UserMessage) -> TakenMessage:
     """Store a recording, which goes on with its transcript; one that cannot be heard goes on at once."""
     envelope = _build_envelope(writer, message, EnvelopeKind.VOICE, message.text)
     voice, received = voices.store(tx, writer.trigger, envelope, writer.dedup_key, person=writer.person)
     return TakenMessage(outcome=IntakeOutcome.VOICE, voice=voice, received=received)
 
 
-def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMessage:
+def _receive(tx: Transaction, writer: _Author, message: UserMessage) -> TakenMessage:
     """Take in what a user has written or shown."""
     message = _find_press(tx, writer, message)
     content, kind = message.text, EnvelopeKind.TEXT if message.replaces is None else EnvelopeKind.EDIT
@@ -257,7 +257,7 @@ def _receive(tx: Transaction, writer: _Writer, message: UserMessage) -> TakenMes
     return TakenMessage(outcome=IntakeOutcome.RECEIVED, received=received)
 
 
-def _find_press(tx: Transaction, writer: _Writer, message: UserMessage) -> UserMessage:
+def _find_press(tx: Transaction, writer: _Author, message: UserMessage) -> UserMessage:
     """Return the press that a message of a package is, if it replies to buttons with the id of one."""
     session, trigger = writer.session, writer.trigger
     if trigger.is_bot or message.reply_to is None or message.is_forwarded or session.chat is None:
@@ -287,7 +287,7 @@ def build_metadata(trigger: Trigger, session: ChannelSession, message: UserMessa
     return {**own_metadata, **{f"{prefix}{name}": value for name, value in ids.items() if value is not None}}
 
 
-def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, content: str) -> Envelope:
+def _build_envelope(writer: _Author, message: UserMessage, kind: EnvelopeKind, content: str) -> Envelope:
     session = writer.session
     message = message if kind is EnvelopeKind.VOICE else replace(message, recording=None)
     metadata = build_metadata(writer.trigger, session, message)
@@ -308,7 +308,7 @@ def _build_envelope(writer: _Writer, message: UserMessage, kind: EnvelopeKind, c
     )
 
 
-def _say(tx: Transaction, writer: _Writer, text: str) -> None:
+def _say(tx: Transaction, writer: _Author, text: str) -> None:
     """Send a sentence to where a message came from."""
     session = writer.session
     assert session.chat is not None

@@ -88,9 +88,9 @@ def read_page_cookies(exchange: HttpExchange, hosts: Collection[str]) -> Sequenc
 
 def find_cookies(exchange: HttpExchange) -> Sequence[str]:
     """Return the values of the page's cookie, in the order of the browser."""
-    wanted = _build_cookie_name(exchange)
+    cookie_name = _build_cookie_name(exchange)
     pairs = [pair.strip().partition("=") for pair in exchange.headers.get("cookie", "").split(";")]
-    return [value for name, _, value in pairs if name == wanted and value][:_MAX_COOKIES]
+    return [value for name, _, value in pairs if name == cookie_name and value][:_MAX_COOKIES]
 
 
 def build_cookie(exchange: HttpExchange, value: str) -> str:

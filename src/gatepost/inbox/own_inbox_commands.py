@@ -35,10 +35,12 @@ def show_own_inbox(configuration: Configuration, name: str | None, limit: int, *
         entity = connection.send(ShowEntity(name=check_entity_address(choose_actor(name, configuration))))
         now = connection.read_clock()
         items = connection.list_all(PeekInbox(name=entity.name, limit=1_000), _MAX_ITEMS)
-        asked = connection.list_all(ListDecisions(asked=entity.name, pending=True), _MAX_DECISIONS)
+        to_answer = connection.list_all(ListDecisions(asked=entity.name, pending=True), _MAX_DECISIONS)
     items.reverse()
     items.sort(key=lambda item: item.priority)
-    decisions = [decision for decision in asked if decision.status is DecisionStatus.PENDING and not decision.overdue]
+    decisions = [
+        decision for decision in to_answer if decision.status is DecisionStatus.PENDING and not decision.overdue
+    ]
     if json:
         output.document(
             {

@@ -60,10 +60,12 @@ def finish_step(tx: Transaction, network: str, step: str, id: TransactionId, rec
     tx.execute("ledger/ledger_steps/finish", network=network, step=step, **result)
 
 
-def delete_steps(tx: Transaction, network: str, name: str, *, kept: str | None = None) -> None:
+def delete_steps(tx: Transaction, network: str, name: str, *, except_part: str | None = None) -> None:
     """Delete the steps whose names begin with `NAME/`, but not those that begin with `NAME/KEPT/`."""
     bounds = (
-        [f"{name}/", f"{name}0"] if kept is None else [f"{name}/", f"{name}/{kept}/", f"{name}/{kept}0", f"{name}0"]
+        [f"{name}/", f"{name}0"]
+        if except_part is None
+        else [f"{name}/", f"{name}/{except_part}/", f"{name}/{except_part}0", f"{name}0"]
     )
     for first, last in zip(bounds[::2], bounds[1::2], strict=True):
         tx.execute("ledger/ledger_steps/delete_all", network=network, first=first, last=last)

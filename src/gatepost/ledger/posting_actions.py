@@ -115,10 +115,10 @@ def find_account(tx: Reader, network: str, entity: Entity) -> LedgerId | None:
 
 def save_account(tx: Transaction, network: str, entity: Entity, account: LedgerId) -> LedgerId:
     """Save the account that was made for an entity; return the one it has."""
-    known = topics.find_account(tx, network, entity.number)
-    if known is None:
+    known_account = topics.find_account(tx, network, entity.number)
+    if known_account is None:
         topics.insert_account(tx, network, entity.number, account)
-    return known or account
+    return known_account or account
 
 
 def find_topic(

@@ -161,7 +161,7 @@ def save_profile(
     text = msgspec.json.encode(profile).decode()
     topics.save_profile(tx, network, entity.number, text, str(file) if file is not None else None)
     if publication is not None:
-        ledger_steps.delete_steps(tx, network, f"profile/{entity.name}", kept=publication)
+        ledger_steps.delete_steps(tx, network, f"profile/{entity.name}", except_part=publication)
 
 
 def _is_complete(tx: Reader, network: str, entity: Entity) -> bool:
@@ -198,13 +198,15 @@ def _publish(tx: Transaction, entity: Entity) -> bool:
 def _take_account(tx: Transaction, network: str, entity: Entity, account: LedgerId) -> None:
     if network == LOCAL:
         raise Refused("the local ledger makes its accounts itself", hint="leave the account out")
-    known = topics.find_account(tx, network, entity.number)
-    if known is not None and known != account:
-        raise Conflict(f"{entity.name!r} has the account {known} on {network}", hint="an account stays with its entity")
+    known_account = topics.find_account(tx, network, entity.number)
+    if known_account is not None and known_account != account:
+        raise Conflict(
+            f"{entity.name!r} has the account {known_account} on {network}", hint="an account stays with its entity"
+        )
     owner = topics.find_account_owner(tx, network, account)
     if owner is not None and owner.number != entity.number:
         raise Conflict(f"the account {account} belongs to {owner.name!r}")
-    if known is None:
+    if known_account is None:
         topics.insert_account(tx, network, entity.number, account)
 
 

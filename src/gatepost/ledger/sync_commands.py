@@ -143,10 +143,10 @@ def _wait(connection: CommandConnection, total: int, progress: output.Progress) 
 def _describe(totals: Counter[str], *, is_done: bool) -> str:
     if totals["jobs"]:
         return f"{output.count(totals['jobs'], 'job')} {'done' if is_done else 'written'}"
-    made = [output.count(totals[f"{noun}s"], noun) for noun in ("account", "topic", "profile") if totals[f"{noun}s"]]
-    if not made:
+    counts = [output.count(totals[f"{noun}s"], noun) for noun in ("account", "topic", "profile") if totals[f"{noun}s"]]
+    if not counts:
         return "nothing is missing"
-    *others, last = made
+    *others, last = counts
     return f"{', '.join(others)} and {last} made" if others else f"{last} made"
 
 

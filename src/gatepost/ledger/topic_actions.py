@@ -50,8 +50,10 @@ def post_mail(tx: Transaction, event: MailSent) -> None:
     operator_id = hcs10.build_operator_id(ensure_inbound(tx, sender).ledger_id, payer)
     message = LedgerMessage(data=mail.build_data(), operator_id=operator_id)
     content = message.encode(_store_file(tx, payer, message.find_file()))
-    found = entities.find_by_names(tx, recipients) if recipients else {}
-    targets = [ensure_inbound(tx, entity) for entity in found.values()] or [ensure_single(tx, TopicKind.BROADCAST)]
+    known_entities = entities.find_by_names(tx, recipients) if recipients else {}
+    targets = [ensure_inbound(tx, entity) for entity in known_entities.values()] or [
+        ensure_single(tx, TopicKind.BROADCAST)
+    ]
     for topic in sorted(targets, key=lambda topic: topic.ledger_id):
         append(tx, topic, payer, content, mail.number)
     outgoing.set_posted(tx, mail.number)
@@ -263,8 +265,8 @@ def _create(
     work_item: int | None = None,
 ) -> LedgerTopic:
     topics.lock_creation(tx)
-    if kind is TopicKind.FILE and (found := topics.find_file(tx, LOCAL, memo)) is not None:
-        return found
+    if kind is TopicKind.FILE and (topic := topics.find_file(tx, LOCAL, memo)) is not None:
+        return topic
     id = id or topics.take_id(tx)
     topics.insert(tx, LOCAL, id, kind, memo, entity=entity, work_item=work_item)
     topic = topics.find(tx, LOCAL, str(id))

@@ -150,9 +150,9 @@ def _describe_recipients(mail: MailView) -> str:
 
 def join_names(names: Sequence[str], total: int | None = None) -> str:
     """Return the first names, and how many more there are."""
-    shown = ", ".join(names[:_MAX_NAMES])
+    first_names = ", ".join(names[:_MAX_NAMES])
     rest = (len(names) if total is None else total) - len(names[:_MAX_NAMES])
-    return f"{shown} and {rest} more" if rest > 0 else shown
+    return f"{first_names} and {rest} more" if rest > 0 else first_names
 
 
 def sent(

@@ -65,8 +65,8 @@ def add(tx: Transaction, spec: WorkItemSpec, *, by: str | Entity) -> WorkItem:
             tx, replace(spec, topic=topic), parent=parent.number if parent else None, made_by=author.number
         )
     ):
-        taken = f"topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type} {spec.id!r}"
-        raise Conflict(f"there is a {taken} already", hint="use another id")
+        noun = f"topic {topic!r}" if work_items.find(tx, spec.type, spec.id) is None else f"{spec.type} {spec.id!r}"
+        raise Conflict(f"there is a {noun} already", hint="use another id")
     return find(tx, Ref(spec.type, spec.id))
 
 

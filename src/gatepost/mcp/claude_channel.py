@@ -106,13 +106,13 @@ class ClaudeChannel:
 
     async def _nudge(self, context: Context) -> None:
         """Nudge the guest session whenever there are pending items that it was not nudged for."""
-        known: set[str] = set()
+        seen_ids: set[str] = set()
 
         async def look(peer: Peer) -> bool:
-            nonlocal known
+            nonlocal seen_ids
             items = (await peer.send(PeekInbox(name=peer.name, limit=_LIMIT))).items
-            new_items = [item for item in items if item.event_id not in known and _is_worth_a_nudge(item)]
-            known = {item.event_id for item in items}
+            new_items = [item for item in items if item.event_id not in seen_ids and _is_worth_a_nudge(item)]
+            seen_ids = {item.event_id for item in items}
             if new_items:
                 await _send(context.session, _build_nudge(new_items, len(items)))
             return False

@@ -67,7 +67,9 @@ class HttpHost:
         return exchange.scope
 
     async def cancel(self, caller: Caller, id: RequestId) -> None:
-        for exchange in [one for one in self.exchanges if one.id == id and one.peer.caller == caller]:
+        for exchange in [
+            candidate for candidate in self.exchanges if candidate.id == id and candidate.peer.caller == caller
+        ]:
             exchange.scope.cancel()
             await exchange.end(is_sent=False)
 

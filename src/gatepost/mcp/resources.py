@@ -51,8 +51,8 @@ class ResourceKind:
     def match(self, uri: str) -> list[str] | None:
         """Return the parameters in a URI, if it is one of this kind."""
         pattern = _PARAMETER.sub(r"([^/?#]+)", self.template)
-        found = re.fullmatch(pattern, uri)
-        return [unquote(part) for part in found.groups()] if found else None
+        match = re.fullmatch(pattern, uri)
+        return [unquote(part) for part in match.groups()] if match else None
 
 
 KINDS: Final = [

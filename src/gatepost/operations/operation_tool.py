@@ -202,12 +202,12 @@ class OperationTool:
     def _check_parts(self, values: Mapping[str, Any]) -> None:
         """Refuse half of an object whose parts are arguments."""
         for name, parts in self.tool.parts.items():
-            given = values.get(name, {})
+            text_parts = values.get(name, {})
             for part, argument in parts.items():
-                if given and part not in given:
-                    raise Invalid(f"{argument!r} is missing", hint=f"it is needed with {parts[min(given)]!r}")
-                if given and not isinstance(given[part], str):
-                    raise Invalid(f"{argument}: {quote_value(given[part])} is not text")
+                if text_parts and part not in text_parts:
+                    raise Invalid(f"{argument!r} is missing", hint=f"it is needed with {parts[min(text_parts)]!r}")
+                if text_parts and not isinstance(text_parts[part], str):
+                    raise Invalid(f"{argument}: {quote_value(text_parts[part])} is not text")
 
     def relabel(self, error: GatepostError) -> None:
         """Name the arguments in an error that names the fields of the request."""

@@ -15,9 +15,9 @@ _SYNONYMS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def find_meant_field(name: str, fields: Collection[str], given: Collection[str]) -> str:
+def find_meant_field(name: str, fields: Collection[str], request_names: Collection[str]) -> str:
     """Return the field that a name stands for, of those that a request has; the name itself if it stands for none."""
     synonyms = _SYNONYMS.get(name, ()) if name not in fields else ()
     candidates = [field for field in synonyms if field in fields]
-    is_clear = len(candidates) == 1 and not any(synonym in given for synonym in synonyms)
+    is_clear = len(candidates) == 1 and not any(synonym in request_names for synonym in synonyms)
     return candidates[0] if is_clear else name

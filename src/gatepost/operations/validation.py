@@ -116,8 +116,10 @@ def _omit_nulls(kind: inspect.Type, value: Any) -> Any:
                 value = _omit_nulls(inner, value)
         case inspect.StructType() if isinstance(value, dict):
             kinds = {field.encode_name: field.type for field in kind.fields}
-            given = {name: inner for name, inner in value.items() if inner is not None or name not in kinds}
-            return {name: _omit_nulls(kinds[name], inner) if name in kinds else inner for name, inner in given.items()}
+            set_fields = {name: inner for name, inner in value.items() if inner is not None or name not in kinds}
+            return {
+                name: _omit_nulls(kinds[name], inner) if name in kinds else inner for name, inner in set_fields.items()
+            }
         case inspect.ListType() | inspect.VarTupleType() if isinstance(value, list | tuple):
             return [_omit_nulls(kind.item_type, inner) for inner in value]
     return value

@@ -215,11 +215,11 @@ def _expand_tool(place: str, tool: Any) -> Any:
     """Return a tool with what follows from its other fields, and its timeout in microseconds."""
     if not isinstance(tool, dict):
         return tool
-    given = {name: value for name, value in tool.items() if value is not None}
-    execution = given.get("executionType", "gateway" if "execution" in given else "external")
-    if "timeout" in given:
-        given["timeout"] = parse_field(f"{place}.timeout", given["timeout"], _parse_timeout)
-    return {"executionType": execution, "visible": execution != "internal", **given}
+    fields = {name: value for name, value in tool.items() if value is not None}
+    execution = fields.get("executionType", "gateway" if "execution" in fields else "external")
+    if "timeout" in fields:
+        fields["timeout"] = parse_field(f"{place}.timeout", fields["timeout"], _parse_timeout)
+    return {"executionType": execution, "visible": execution != "internal", **fields}
 
 
 def _parse_timeout(value: Any) -> Duration:

@@ -22,6 +22,7 @@ from gatepost.core.limits import Limits
 from gatepost.core.ports import Clock, SignalSink, ignore_signals
 from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
+from gatepost.stores.disk_space import DiskSpace
 from gatepost.stores.group_commit import (
     MAX_ELEMENTS,
     MAX_SAVEPOINTS,
@@ -41,9 +42,6 @@ T = TypeVar("T")
 OutcomeHandler = Callable[[Sequence[tuple[PendingCall, CallOutcome]]], None]
 
 _READ_THREADS: Final = 2
-#: bytes that `try_to_write` writes: as many as failed, with their rows and indexes, between these
-_MIN_TRIAL_SIZE: Final = 1024 * 1024
-_MAX_TRIAL_SIZE: Final = 64 * 1024 * 1024
 
 
 class WriteQueue:
@@ -204,9 +202,7 @@ class ThreadedStore(ABC):
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
         self._turn_count = 0
         self._is_closed = False
-        self.failure: str | None = None
-        #: roughly the bytes of the largest transaction that failed since one as large was stored
-        self._failed_size = 0
+        self._disk_space = DiskSpace(self._limits.reserve)
         #: writing transactions that succeeded
         self.commit_count = 0
         #: how often the signal sink raised after a commit
@@ -223,23 +219,15 @@ class ThreadedStore(ABC):
     def write_and_undo(self, size: int) -> None:
         """Have the database grow by `size` bytes, and roll that back; raise Unavailable if it cannot."""
 
+    @property
+    def failure(self) -> str | None:
+        return self._disk_space.failure
+
     def require_disk_space(self) -> None:
-        free, reserve = self.measure_free_space(), self._limits.reserve
-        if free is not None and free < reserve:
-            raise Unavailable(
-                f"the disk of the store is nearly full: {free >> 20} MiB are free, less than {reserve >> 20} MiB"
-                " (store.reserve)",
-                hint="make room; nothing was stored, and reading and acking go on",
-            )
+        self._disk_space.require_reserve(self.measure_free_space())
 
     def try_to_write(self) -> None:
-        try:
-            self.require_disk_space()
-            self.write_and_undo(min(max(2 * self._failed_size, _MIN_TRIAL_SIZE), _MAX_TRIAL_SIZE))
-        except Unavailable as error:
-            self.failure = error.message
-            raise
-        self.failure, self._failed_size = None, 0
+        self._disk_space.try_to_write(self.measure_free_space(), self.write_and_undo)
 
     def run_sync(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
@@ -353,19 +341,9 @@ class ThreadedStore(ABC):
                 self.signal_failures += 1
 
     def _record_outcome(self, failure: str | None, calls: Sequence[PendingCall]) -> None:
-        """
-        Remember why a transaction failed, until one that is as large is stored: where a push finds no room, the small
-        writes of the background still do.
-        """
         with self._lock:
             self.commit_count += failure is None
-            if failure is None and self.failure is None:
-                return
-            size = measure_calls(calls)
-            if failure is not None:
-                self.failure, self._failed_size = failure, max(size, self._failed_size)
-            elif size >= self._failed_size:
-                self.failure, self._failed_size = None, 0
+        self._disk_space.record_outcome(failure, lambda: measure_calls(calls))
 
 
 def _deliver_outcomes(pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:

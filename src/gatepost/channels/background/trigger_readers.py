@@ -83,16 +83,16 @@ class ChannelReaders:
             task.cancel()
 
     async def _follow_triggers(self) -> None:
-        wanted = await self._store.read(_list_triggers, list(self._sources))
-        ended: list[asyncio.Task[None]] = []
+        triggers = await self._store.read(_list_triggers, list(self._sources))
+        ended_tasks: list[asyncio.Task[None]] = []
         for name, (state, task) in list(self._tasks.items()):
-            if wanted.get(name, (None, None))[1] != state or task.done():
+            if triggers.get(name, (None, None))[1] != state or task.done():
                 task.cancel()
                 del self._tasks[name]
-                ended.append(task)
-        if ended:
-            await asyncio.wait(ended)
-        for name, (provider, state) in wanted.items():
+                ended_tasks.append(task)
+        if ended_tasks:
+            await asyncio.wait(ended_tasks)
+        for name, (provider, state) in triggers.items():
             if name not in self._tasks:
                 task = self._group.create_task(self._run(name, self._sources[provider]), name=f"channel-{name}")
                 self._tasks[name] = (state, task)

@@ -35,7 +35,7 @@ _ENDINGS: Final = {
 }
 
 
-class _Answer(Struct):
+class _Transcript(Struct):
     text: str
     segments: list[SpokenSegment] | None = None
 
@@ -82,7 +82,7 @@ class OpenAiTranscriber:
                 failure.retry_after = min(float(retry_after), 3_600.0)
             raise failure
         try:
-            answer = msgspec.json.decode(response.content, type=_Answer)
+            answer = msgspec.json.decode(response.content, type=_Transcript)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise Unavailable("the answer of the speech service cannot be read") from None
         return Transcript(answer.text.strip(), compute_confidence(answer.segments or []))

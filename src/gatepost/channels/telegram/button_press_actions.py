@@ -124,8 +124,8 @@ def _pass_on(
         return _refuse(press, "These buttons are not for you.")
     option = options[button.option]
     pressed = _build_message(press, option, message)
-    taken = user_messages.take_message(tx, trigger, pressed, dedup_key=dedup_key, random_bits=random_bits)
-    sentence = f"Sent: {option.label}" if taken.outcome is IntakeOutcome.RECEIVED else ""
+    reply = user_messages.take_message(tx, trigger, pressed, dedup_key=dedup_key, random_bits=random_bits)
+    sentence = f"Sent: {option.label}" if reply.outcome is IntakeOutcome.RECEIVED else ""
     return PressAnswer(query_id=press.query_id, text=shorten_text(sentence))
 
 

@@ -85,8 +85,8 @@ def take_updates(
             outcomes.append(TakenUpdate(outcome=IntakeOutcome.IGNORED, reason=error.message))
             continue
         trigger = user_messages.lock_trigger(tx, name)  # an update may have changed the lists
-        taken = take_update(tx, trigger, parsed_update, bot, random_bits=random_bits)
-        outcomes.append(replace(taken, update_id=parsed_update.update_id))
+        outcome = take_update(tx, trigger, parsed_update, bot, random_bits=random_bits)
+        outcomes.append(replace(outcome, update_id=parsed_update.update_id))
     return outcomes
 
 
@@ -117,8 +117,8 @@ def take_update(
     key = build_dedup_key(bot.identity.id, update.update_id, epoch)
     match content:
         case UserMessage():
-            taken = user_messages.take_message(tx, trigger, content, dedup_key=key, random_bits=bits)
-            return TakenUpdate(**asdict(taken))
+            message = user_messages.take_message(tx, trigger, content, dedup_key=key, random_bits=bits)
+            return TakenUpdate(**asdict(message))
         case ButtonPress():
             button_key = bot.keys.button_key
             answer = telegram_presses.take(tx, trigger, content, button_key, dedup_key=key, random_bits=bits)

@@ -267,14 +267,14 @@ def page(
     tx: Reader, *, by: str | None = None, provider: str | None = None, after: int = 0, limit: int = 100
 ) -> list[Trigger]:
     """Return triggers in the order in which they were added; to an entity only those that it owns."""
-    found: list[Trigger] = []
-    while len(found) < limit:
+    owned: list[Trigger] = []
+    while len(owned) < limit:
         rows = triggers.list_page(tx, provider=provider, after=after, limit=limit)
-        found += [trigger for trigger in rows if by is None or is_owner(tx, trigger, by)]
+        owned += [trigger for trigger in rows if by is None or is_owner(tx, trigger, by)]
         if by is None or len(rows) < limit:
             break
         after = rows[-1].number
-    return found[:limit]
+    return owned[:limit]
 
 
 def find_own(tx: Reader, name: str, by: str | None) -> Trigger:

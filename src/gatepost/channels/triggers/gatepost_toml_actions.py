@@ -110,14 +110,14 @@ def _find_row(tx: Reader, file_trigger: FileTrigger, secret: str | None) -> Trig
 def _find_changes(tx: Reader, row: Trigger, spec: TriggerSpec) -> dict[str, Any]:
     """Return what the file says and the row does not."""
     config = triggers.check_config(spec.provider, spec.config)
-    wanted: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "target": str(address.parse(spec.target)) if spec.target is not None else None,
         "prompt": triggers.validate_prompt(spec.prompt),
         "config": config,
         "owner": str(address.parse(spec.owner or DEFAULT_OWNER)),
         "is_from_file": True,
     }
-    changes = {name: value for name, value in wanted.items() if value != getattr(row, name)}
+    changes = {name: value for name, value in fields.items() if value != getattr(row, name)}
     if spec.secret is not None:
         scheme = (spec.scheme or Scheme.HEADER) if spec.provider == "webhook" else None
         stored_secret = webhook.prepare_secret(scheme, spec.secret) if scheme is not None else spec.secret

@@ -39,9 +39,9 @@ def build_spec(request: api.AddTrigger, _: None) -> TriggerSpec:
     """Return the trigger that a request asks for, checked by its provider."""
     check_provider(request.provider)
     changes = build_changes(request, request.provider, TriggerConfig())
-    given = {name: value for name, value in changes.items() if value is not None}
-    given["config"] = plugins.prepare_config(request.provider, given.get("config", TriggerConfig()))
-    return TriggerSpec(name=request.name, provider=request.provider, **given)
+    fields = {name: value for name, value in changes.items() if value is not None}
+    fields["config"] = plugins.prepare_config(request.provider, fields.get("config", TriggerConfig()))
+    return TriggerSpec(name=request.name, provider=request.provider, **fields)
 
 
 @api.AddTrigger.prepared_handler(build_spec)
@@ -57,10 +57,10 @@ def find_own_trigger(tx: Reader, request: api.ChangeTrigger | api.ShowTrigger, c
     return triggers.find_own(tx, request.name, caller.entity)
 
 
-def load_providers(request: object, shown: Trigger | Sequence[Trigger]) -> LoadedProviders | None:
+def load_providers(request: object, answer: Trigger | Sequence[Trigger]) -> LoadedProviders | None:
     """Return the providers of other packages, if a trigger to show has one."""
-    triggers_shown = [shown] if isinstance(shown, Trigger) else shown
-    is_needed = any(trigger.provider not in BUILT_IN_PROVIDERS for trigger in triggers_shown)
+    triggers = [answer] if isinstance(answer, Trigger) else answer
+    is_needed = any(trigger.provider not in BUILT_IN_PROVIDERS for trigger in triggers)
     return plugins.load_providers() if is_needed else None
 
 

@@ -51,14 +51,14 @@ class Preview(Struct, frozen=True, kw_only=True):
 def preview(tx: Transaction, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
     """Return what happens to a payload that comes through a trigger."""
     if trigger.is_bot and isinstance(payload, dict) and "update_id" in payload:
-        taken = bots.try_update(tx, trigger, payload)
-        return Preview(skipped=taken) if isinstance(taken, str) else _show_taken(tx, trigger, taken)
+        outcome = bots.try_update(tx, trigger, payload)
+        return Preview(skipped=outcome) if isinstance(outcome, str) else _show_taken(tx, trigger, outcome)
     if trigger.is_channel:
         return _preview_message(tx, trigger, payload)
     if trigger.provider == schedules.CRON:
         slot = schedules.find_events(tx, trigger, tx.now)
-        found = (PreviewedEvent(envelope=envelope, decision=decision) for envelope, decision in slot.events)
-        return Preview(events=tuple(found), skipped=slot.skipped)
+        previewed = tuple(PreviewedEvent(envelope=envelope, decision=decision) for envelope, decision in slot.events)
+        return Preview(events=previewed, skipped=slot.skipped)
     if trigger.provider != "webhook":
         return _preview_occurrence(tx, trigger, Occurrence(payload=payload), headers)
     assert trigger.scheme is not None
@@ -102,21 +102,21 @@ def _preview_message(tx: Transaction, trigger: Trigger, payload: Json) -> Previe
     return _show_received(intake.reset(tx, trigger, session, envelope, dedup_key=key))
 
 
-def _show_taken(tx: Transaction, trigger: Trigger, taken: TakenMessage) -> Preview:
-    received = taken.received
-    if taken.voice is not None:
-        received = voices.route_with_transcript(tx, taken.voice, "[voice]", None)
+def _show_taken(tx: Transaction, trigger: Trigger, message: TakenMessage) -> Preview:
+    received = message.received
+    if message.voice is not None:
+        received = voices.route_with_transcript(tx, message.voice, "[voice]", None)
     if received is not None:
         return _show_received(received)
-    match taken.outcome:
+    match message.outcome:
         case IntakeOutcome.BLOCKED:
             return Preview(skipped="its sender or its chat is on the block list")
         case IntakeOutcome.PAIRING:
-            return Preview(skipped=f"its sender is not paired: {taken.reason}")
+            return Preview(skipped=f"its sender is not paired: {message.reason}")
         case IntakeOutcome.COMMAND:
-            return Preview(skipped=f"it is the command /{taken.reason}, which the {trigger.noun} answers itself")
+            return Preview(skipped=f"it is the command /{message.reason}, which the {trigger.noun} answers itself")
         case _:
-            return Preview(skipped=f"it is ignored: {taken.reason}")
+            return Preview(skipped=f"it is ignored: {message.reason}")
 
 
 def _show_received(received: Received) -> Preview:

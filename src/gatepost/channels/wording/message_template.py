@@ -132,13 +132,13 @@ def _check_template(place: str, template: MessageTemplate) -> None:
     for path, choices in template.match.items():
         parse_field(f"{place}.match", path, parse_path)
         _check_choices(f"{place}.match.{path:.60}", choices)
-    given = {
+    names = {
         field.encode_name
         for field in structs.fields(template)
         if field.name not in ("match", "skip") and getattr(template, field.name) != field.default
     }
     if template.skip:
-        for name in sorted(given - {"reason"}):
+        for name in sorted(names - {"reason"}):
             raise Invalid(
                 f"{place}.{name}: it cannot be combined with skip, which drops the payload",
                 hint="leave one of them out",
@@ -147,7 +147,7 @@ def _check_template(place: str, template: MessageTemplate) -> None:
         raise Invalid(f"{place}.reason: it needs skip", hint='add "skip": true')
     elif template.for_each is not None and template.message is None:
         raise Invalid(f"{place}.message: it is missing, and forEach needs it", hint="such as {{item.name}}")
-    elif not given:
+    elif not names:
         raise Invalid(
             f"{place}: it says nothing of the payload",
             hint="give `message`, `session`, `subject`, `priority` or `skip`",

@@ -105,17 +105,17 @@ class LedgerConnections:
         assert connection.request is not None
         memo = hcs10.build_connection_memo(own_id.inbound, connection.request)
         keys = (await self._steps.find_key(entity.name), account.public_key)
-        _, made = await self._steps.perform(
+        _, receipt = await self._steps.perform(
             f"{connection.id}/topic",
             own_id.account,
             CreateTopic(memo=memo, submit_keys=keys),
             signers=(entity.name,),
         )
-        assert made.topic is not None
+        assert receipt.topic is not None
         answer = await self._steps.submit(
             f"{connection.id}/answer",
             own_id.inbound,
-            hcs10.build_connection_created(own_id, made.topic, peer, connection.request),
+            hcs10.build_connection_created(own_id, receipt.topic, peer, connection.request),
             payer=own_id.account,
             signer=entity.name,
             memo=hcs10.build_transaction_memo(OperationCode.CONNECTION_CREATED, TopicCode.INBOUND),
@@ -125,7 +125,7 @@ class LedgerConnections:
         outbound = (await self._steps.ensure_outbound(entity)).ledger_id
         record = hcs10.build_connection_created_record(
             own_id,
-            made.topic,
+            receipt.topic,
             outbound,
             requester_outbound=_find_outbound(profile),
             request=connection.request,
@@ -135,7 +135,7 @@ class LedgerConnections:
         display = profile.get("display_name")
         await self._store.run(
             connections.open_connection,
-            *(connection.id, made.topic),
+            *(connection.id, receipt.topic),
             memo=memo,
             display=display if isinstance(display, str) else None,
             lane="ledger",

@@ -182,7 +182,7 @@ class _ServerVerification(Struct, frozen=True):
     value: _Name | None = None
 
 
-class _Server(Struct, frozen=True, kw_only=True):
+class _McpServer(Struct, frozen=True, kw_only=True):
     version: _Name
     connection: _ServerConnection = field(name="connectionInfo")
     services: Annotated[tuple[Annotated[int, Meta(ge=0, le=15)], ...], Meta(max_length=_MAX_ITEMS)]
@@ -191,7 +191,7 @@ class _Server(Struct, frozen=True, kw_only=True):
 
 
 class _ServerProfile(_Profile, frozen=True, kw_only=True):
-    server: _Server = field(name="mcpServer")
+    server: _McpServer = field(name="mcpServer")
 
 
 class _Member(Struct, frozen=True):

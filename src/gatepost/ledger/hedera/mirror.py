@@ -80,7 +80,7 @@ class _Messages(Struct):
     messages: list[Any]
 
 
-class _Message(Struct):
+class _TopicMessage(Struct):
     topic_id: str
     sequence_number: int
 
@@ -145,14 +145,14 @@ class MirrorNode:
         seconds, nanoseconds = divmod(id.valid_start, NANOSECONDS)
         answer = await self._get(f"transactions/{id.payer}-{seconds}-{nanoseconds:09}", _Transactions)
         # Others of the same id are what it has caused.
-        found = [entry for entry in answer.transactions if not entry.nonce and not entry.scheduled] if answer else []
-        if not found:
+        entries = [entry for entry in answer.transactions if not entry.nonce and not entry.scheduled] if answer else []
+        if not entries:
             return None
         # The nodes may have taken it twice; all but the first are duplicates, and did nothing.
-        found = [entry for entry in found if entry.result != DUPLICATE]
-        if not found:
+        entries = [entry for entry in entries if entry.result != DUPLICATE]
+        if not entries:
             raise Unavailable(f"the mirror node does not yet have the transaction {id}, but a duplicate of it")
-        entry = next((entry for entry in found if entry.result == SUCCESS), found[0])
+        entry = next((entry for entry in entries if entry.result == SUCCESS), entries[0])
         if entry.result != SUCCESS:
             return TransactionOutcome(entry.result)
         with _translate_errors():
@@ -170,7 +170,7 @@ class MirrorNode:
 
     async def _read_sequence(self, topic: LedgerId, timestamp: int) -> int:
         seconds, nanoseconds = divmod(timestamp, NANOSECONDS)
-        message = await self._get(f"topics/messages/{seconds}.{nanoseconds:09}", _Message)
+        message = await self._get(f"topics/messages/{seconds}.{nanoseconds:09}", _TopicMessage)
         if message is None or message.topic_id != str(topic):
             raise Unavailable(f"the mirror node does not yet have the message of the topic {topic}")
         return message.sequence_number

@@ -98,7 +98,7 @@ def clean_text(text: str) -> str:
 
 
 @dataclass(slots=True)
-class _Exchange:
+class _ModelExchange:
     """A response and the turns after it; the first exchange may have no response."""
 
     can_mark_failures: bool
@@ -129,8 +129,8 @@ class _Exchange:
         return [*returns, *prompts] or [wire.UserPromptPart(_CONTINUE_TEXT)]
 
 
-def _split_exchanges(turns: Sequence[Turn], *, can_mark_failures: bool) -> Iterator[_Exchange]:
-    current = _Exchange(can_mark_failures)
+def _split_exchanges(turns: Sequence[Turn], *, can_mark_failures: bool) -> Iterator[_ModelExchange]:
+    current = _ModelExchange(can_mark_failures)
     for turn in turns:
         if not isinstance(turn, ModelReply):
             current.add_turn(turn)
@@ -141,7 +141,7 @@ def _split_exchanges(turns: Sequence[Turn], *, can_mark_failures: bool) -> Itera
         if current.response is not None or current.prompts:
             yield current
         calls = {part.tool_call_id: part.tool_name for part in response.parts if isinstance(part, wire.ToolCallPart)}
-        current = _Exchange(can_mark_failures, response, calls)
+        current = _ModelExchange(can_mark_failures, response, calls)
     yield current
 
 

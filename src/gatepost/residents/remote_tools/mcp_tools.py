@@ -54,8 +54,8 @@ class McpServers:
         self._closing_tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def open_session(self) -> AsyncIterator["_Session"]:
-        session = _Session(self)
+    async def open_session(self) -> AsyncIterator["_OpenServers"]:
+        session = _OpenServers(self)
         try:
             yield session
         finally:
@@ -114,7 +114,7 @@ class McpServers:
             yield await stack.enter_async_context(Client(transport, cache=None))
 
 
-class _Session:
+class _OpenServers:
     """The connections of one agent for the length of a cycle."""
 
     def __init__(self, servers: McpServers) -> None:

@@ -27,7 +27,7 @@ _CLEAR_TIME: Final = 3.0
 _MAX_MESSAGES: Final = 20
 
 
-class _Place(NamedTuple):
+class _ChatPlace(NamedTuple):
     bot: str
     chat: int
     message: int
@@ -39,7 +39,7 @@ class TelegramPresence:
         self._bots = bots
         self._group = group
         #: what came for an agent that has not begun to think about it
-        self._waiting: defaultdict[str, list[_Place]] = defaultdict(list)
+        self._waiting: defaultdict[str, list[_ChatPlace]] = defaultdict(list)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def on_signal(self, signal: TransportMessage) -> None:
@@ -67,7 +67,7 @@ class TelegramPresence:
             return
         with suppress(KeyError, ValueError):
             thread = metadata.get("telegram_thread_id")
-            place = _Place(
+            place = _ChatPlace(
                 event.source,
                 int(metadata["telegram_chat_id"]),
                 int(metadata["telegram_message_id"]),
@@ -83,7 +83,7 @@ class TelegramPresence:
         if places := self._waiting.pop(agent, []):
             self._tasks[agent] = self._group.create_task(self._show(places), name=f"typing-{agent}")
 
-    async def _show(self, places: list[_Place]) -> None:
+    async def _show(self, places: list[_ChatPlace]) -> None:
         """Show that somebody thinks, until cancelled."""
         try:
             for place in places:
@@ -99,7 +99,7 @@ class TelegramPresence:
                     for place in places:
                         await self._react(place, None)
 
-    async def _react(self, place: _Place, emoji: str | None) -> None:
+    async def _react(self, place: _ChatPlace, emoji: str | None) -> None:
         with suppress(GatepostError):
             bot = await self._bots.find(place.bot)
             await bot.api.set_reaction(place.chat, place.message, emoji)
