@@ -37,18 +37,18 @@ _RETRY_TIME: Final = 3.0
 _POLL_INTERVAL: Final = 1.0
 
 
-def serve_agent(configuration: Configuration, agent: str | None, *, channel: bool, permissions: bool) -> None:
+def serve_agent(configuration: Configuration, agent: str | None) -> None:
     """Serve an agent, the one that is named or the current one, until stdin ends or a signal comes."""
     telemetry.configure_logging(configuration.settings.gateway.log)
-    asyncio.run(_serve(configuration, agent, channel, permissions))
+    asyncio.run(_serve(configuration, agent))
 
 
-async def _serve(configuration: Configuration, agent: str | None, channel: bool, permissions: bool) -> None:
+async def _serve(configuration: Configuration, agent: str | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with StdioConnector(configuration, agent) as connector:
-        await serve_stdio(connector, version("gatepost"), stop, has_channel=channel, relays_permissions=permissions)
+        await serve_stdio(connector, version("gatepost"), stop)
 
 
 class StdioConnector:

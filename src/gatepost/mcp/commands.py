@@ -11,7 +11,7 @@ from gatepost import settings
 from gatepost.cli import output
 from gatepost.cli.command import Noun
 from gatepost.cli.gateway_or_store import find_entity, get_folder
-from gatepost.cli.parameters import JsonFlag, flag, option
+from gatepost.cli.parameters import JsonFlag, option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests import host_entry_commands as host_entries
 from gatepost.guests.host_entry_commands import File, HostFile
@@ -48,10 +48,6 @@ def serve(
     name: Annotated[
         str | None, option("--as", "NAME", "whom the server acts for; by default the current agent")
     ] = None,
-    channel: Annotated[bool, flag("--channel", "nudge a guest session of Claude Code when something comes in")] = False,
-    permissions: Annotated[
-        bool, flag("--permissions", "also ask the owner of the agent when Claude Code asks for permission")
-    ] = False,
 ) -> None:
     """
     Serve Gatepost over MCP, on stdin and stdout.
@@ -59,9 +55,8 @@ def serve(
     The program in which an agent lives (Claude Code, Codex, Gemini CLI, ...) starts this command and ends it; `gatepost
     mcp install` tells it to. Requests go to the gateway of this home, or to its store if no gateway runs.
 
-    Examples:
+    Example:
       gatepost mcp --as analyst
-      gatepost mcp --channel
     """
     require_package()
     from gatepost.cli.mcp_connection import serve_agent  # other verbs must start fast
@@ -70,7 +65,7 @@ def serve(
         output.talk(
             "waiting for a program that speaks MCP on stdin: `gatepost mcp install` lets one start this command"
         )
-    serve_agent(settings.load(), name, channel=channel, permissions=permissions)
+    serve_agent(settings.load(), name)
 
 
 @mcp.command("install")

@@ -27,7 +27,6 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from gatepost.core.signals import Topic
-from gatepost.mcp.claude_channel import ClaudeChannel
 from gatepost.mcp.server import McpServer
 from gatepost.mcp.server_port import BatchDelivery, Context, Peer
 
@@ -83,26 +82,15 @@ async def serve_stdio(
     connector: Connector,
     version: str,
     stop: asyncio.Event,
-    *,
-    has_channel: bool = False,
-    relays_permissions: bool = False,
 ) -> None:
-    """Serve until stdin ends, or until `stop` is set; with a channel of Claude Code, if that is wanted."""
+    """Serve until stdin ends, or until `stop` is set."""
     host = StdioHost(connector)
     mcp_server = McpServer(host, version, lasts=True)
     server = mcp_server.server
     server.add_notification_handler("notifications/cancelled", types.CancelledNotificationParams, host.on_cancelled)
-    channel = ClaudeChannel(host, relays_permissions=relays_permissions) if has_channel or relays_permissions else None
-    if channel is not None:
-        channel.register(server)
-    options = server.create_initialization_options(
-        experimental_capabilities=channel.capabilities if channel is not None else None
-    )
     async with anyio.create_task_group() as tasks, _open_streams(host, stop) as (reader, writer):
         mcp_server.subscriptions.tasks = tasks
-        if channel is not None:
-            channel.tasks = tasks
-        await server.run(reader, writer, options)
+        await server.run(reader, writer, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
