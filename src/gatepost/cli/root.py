@@ -22,12 +22,13 @@ from gatepost.operations import discovery
 
 #: the order in which a newcomer meets the commands; others follow in the order of their names
 ORDER = (  # noqa: SIM905
-    "up sign-in inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier trigger"
-    " channel ledger key init config doctor export import completion"
+    "up setup sign-in inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier"
+    " trigger channel ledger key init config doctor export import completion"
 ).split()
 #: the commands that are in a module with another name
 _MODULES = {
     **dict.fromkeys(("init", "config", "up"), "cli.setup_commands"),
+    "setup": "guests.setup_commands",
     "inbox": "inbox.item_commands",
     "hooks": "guests.hook_install_commands",
     "hook": "guests.hook_install_commands",

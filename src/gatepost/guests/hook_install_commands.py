@@ -60,13 +60,13 @@ def install(
       gatepost hooks install
       gatepost hooks install --host codex --scope project --agent ann
     """
-    path, form, build_entries = _locate_file(host, scope, file), HookFormat(host), _prepare_entries(host)
+    path, form, build_entries = _locate_file(host, scope, file), HookFormat(host), prepare_entries(host)
     if agent:
         name: str | None = find_agent(settings.load(), agent).name
     else:
         name = host_entries.find_written_agent(path, form, build_entries, label="--agent")
     change = installation.install(path, form, build_entries(name, None))
-    note = _get_trust_note(host, None if file else scope)
+    note = get_trust_note(host, None if file else scope)
     host_entries.print_install(host, change, agent=name, note=note, json=json)
 
 
@@ -112,13 +112,13 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     paths: dict[Path, str] = {}  # a project in the user's home folder has the same file as the user
     for scope in scopes:
         paths.setdefault(_locate_file(host, scope, file), scope)
-    build_entries = _prepare_entries(host)
+    build_entries = prepare_entries(host)
     switch = _find_switch(paths) if host == "claude" else None
     files = []
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
         state = installation.inspect_file(path, HookFormat(host), build_entries)
-        note = _get_trust_note(host, scope_name) if state.names else None
+        note = get_trust_note(host, scope_name) if state.names else None
         if switch is not None and state.names:
             why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"
             state = replace(state, state="disabled", why=why)
@@ -133,7 +133,7 @@ def _find_switch(paths: Iterable[Path]) -> Path | None:
     return path if is_off else None
 
 
-def _get_trust_note(host: str, scope: str | None) -> str | None:
+def get_trust_note(host: str, scope: str | None) -> str | None:
     """Return what a person has to do before the host runs our entries, or None. Trust itself cannot be seen here."""
     if host == "codex":
         return _CODEX_TRUST
@@ -146,7 +146,7 @@ def _locate_file(host: str, scope: str, file: str | None) -> Path:
     return path if file is None else host_entries.resolve_file(file, host)
 
 
-def _prepare_entries(host: str) -> BuildEntries:
+def prepare_entries(host: str) -> BuildEntries:
     """Return a function that builds our entries for an agent, with the events of the gates registered in this home."""
     home, _ = settings.find_home(os.environ)
     program = host_entries.find_program()

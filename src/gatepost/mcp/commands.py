@@ -28,7 +28,7 @@ Scope = Annotated[
 ]
 
 #: what a person has to do before the host starts our server, by host and scope
-_NOTES: Final = {
+NOTES: Final = {
     (
         "claude",
         "project",
@@ -91,13 +91,13 @@ def install(
       gatepost mcp install --host claude-desktop --as analyst
     """
     require_package()
-    path, form, build_entries = _locate_file(host, scope, file), McpFormat(host), _prepare_entries(host)
+    path, form, build_entries = _locate_file(host, scope, file), McpFormat(host), prepare_entries(host)
     if name:
         agent: str | None = find_entity(settings.load(), name).name
     else:
         agent = host_entries.find_written_agent(path, form, build_entries, label="--as")
     change = installation.install(path, form, build_entries(agent, None))
-    note = None if file else _NOTES.get((host, scope))
+    note = None if file else NOTES.get((host, scope))
     host_entries.print_install(host, change, agent=agent, note=note, json=json)
 
 
@@ -148,7 +148,7 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     paths: dict[Path, str] = {}  # a project in the user's home folder has the same file as the user
     for scope in ("user",) if file is not None else mcp_entries.list_scopes(host):
         paths.setdefault(_locate_file(host, scope, file), scope)
-    build_entries, files = _prepare_entries(host), []
+    build_entries, files = prepare_entries(host), []
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
         state = installation.inspect_file(path, McpFormat(host), build_entries)
@@ -157,7 +157,7 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
                 f"Claude Code does not start the server, because {str(rejection)!r} has it in `disabledMcpjsonServers`"
             )
             state = replace(state, state="disabled", why=why)
-        note = _NOTES.get((host, path_scope)) if state.names and not file else None
+        note = NOTES.get((host, path_scope)) if state.names and not file else None
         files.append(HostFile(host, scope_name, state, note))
     return files
 
@@ -179,7 +179,7 @@ def _locate_file(host: str, scope: str, file: str | None) -> Path:
     return path
 
 
-def _prepare_entries(host: str) -> BuildEntries:
+def prepare_entries(host: str) -> BuildEntries:
     """Return a function that builds our entry for an agent and a home: by default the home that is found here."""
     program = host_entries.find_program()
     found_home, _ = settings.find_home(os.environ)

@@ -135,18 +135,20 @@ class InstallState:
     why: str | None = None
 
 
+class _NewText(NamedTuple):
+    """What an install writes, and what the file has without our entries; None if there would be no file."""
+
+    text: str
+    original: str | None
+
+
 def install(file: Path, form: EntryFormat, entries: Entries) -> FileChange:
     """Write our entries, in place of older ones; do nothing if they are up to date."""
     with _name_file_in_errors(file):
-        text = _read_text(file)
-        document = None if text is None else _parse_file(file, text)
-        if text is not None and (reason := _find_ignored(file, text, form.host)):
-            raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
-        if text is not None and _has_same_entries(form.list_entries(document), entries):
+        prepared = _prepare_text(file, form, entries)
+        if prepared is None:
             return FileChange(file=file, is_changed=False)
-        _check_writable(file)
-        original = _compute_original(file, text, form)
-        new_text = _add_entries(file, original or "", form, entries, form.keep_options(document, entries))
+        new_text, original = prepared
         bak_path, new_path = (_get_backup_path(file, form, new_text, suffix) for suffix in (".bak", ".new"))
         backup, stale = (new_path, bak_path) if original is None else (bak_path, new_path)
         _write_atomically(backup, original or "", mode_source=_resolve_links(file))
@@ -154,6 +156,33 @@ def install(file: Path, form: EntryFormat, entries: Entries) -> FileChange:
         _write_atomically(_resolve_links(file), new_text)
         _delete_backups(file, form, keep=backup)
     return FileChange(file=file, is_changed=True, backup=backup if original is not None else None)
+
+
+def will_change(file: Path, form: EntryFormat, entries: Entries) -> bool:
+    """Return True if an install would write the file; raise what an install would raise. It writes nothing."""
+    with _name_file_in_errors(file):
+        return _prepare_text(file, form, entries) is not None
+
+
+def _prepare_text(file: Path, form: EntryFormat, entries: Entries) -> _NewText | None:
+    """Return what an install writes; None if our entries are up to date."""
+    text = _read_text(file)
+    document = None if text is None else _parse_file(file, text)
+    if text is not None and (reason := _find_ignored(file, text, form.host)):
+        raise Invalid(reason, hint="make it plain JSON, or name another file with --scope or --file")
+    if text is not None and _has_same_entries(form.list_entries(document), entries):
+        return None
+    _check_writable(file)
+    original = _compute_original(file, text, form)
+    return _NewText(_add_entries(file, original or "", form, entries, form.keep_options(document, entries)), original)
+
+
+def can_restore(file: Path, form: EntryFormat) -> bool:
+    """Return True if nobody has changed the file since our entries of this kind were installed."""
+    with suppress(OSError, GatepostError):
+        text = _read_text(file)
+        return text is not None and _find_backup(file, form, text) is not None
+    return False
 
 
 def uninstall(file: Path, form: EntryFormat) -> FileChange:

@@ -1,0 +1,258 @@
+"""`gatepost setup`: our hooks and our MCP server in all agent programs of this machine."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated, Any, Final
+
+from click.exceptions import Exit
+
+from gatepost import settings
+from gatepost.cli import output
+from gatepost.cli.command import build_verb
+from gatepost.cli.current_agent import find_current_agent
+from gatepost.cli.gateway_or_store import CommandConnection, connect, get_folder
+from gatepost.cli.parameters import JsonFlag, flag, option
+from gatepost.directory.entity import EntityKind
+from gatepost.errors import NoStore, Refused, UnknownAddress
+from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
+from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
+from gatepost.guests.host_settings.agent_programs import AgentProgram
+from gatepost.guests.host_settings.hook_entries import HOSTS, HookFormat
+from gatepost.guests.host_settings.mcp_entries import McpFormat
+from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
+from gatepost.mcp import commands as mcp_commands
+from gatepost.settings import Configuration
+
+_SCOPES: Final = ("user", "project")
+_MCP_HINT: Final = "the MCP server is left out: it needs the package mcp, `pip install 'gatepost[mcp]'`"
+#: what was done, as a person reads it
+_DONE: Final = {
+    SettingsAction.ADD: "added",
+    SettingsAction.UPDATE: "updated",
+    SettingsAction.NOTHING: "unchanged",
+    SettingsAction.REFUSE: "refused",
+    SettingsAction.REMOVE: "removed",
+    SettingsAction.RESTORE: "restored",
+}
+
+
+@dataclass(slots=True)
+class _ProgramSetup:
+    """What is set up for one program."""
+
+    program: AgentProgram
+    #: the agent of its sessions; None for an uninstall
+    agent: str | None
+    is_new_agent: bool
+    parts: Sequence[OwnEntries]
+    changes: Sequence[SettingsChange] = ()
+    #: what a person has to do before the program uses our entries
+    notes: Sequence[str] = ()
+
+
+def setup(
+    hosts: Annotated[
+        list[str] | None,
+        option("--host", "|".join(HOSTS), "only this program; by default all that are installed", choices=HOSTS),
+    ] = None,
+    agent: Annotated[
+        str | None, option("--agent", "NAME", "the agent of all sessions; by default the current agent, or one each")
+    ] = None,
+    scope: Annotated[
+        str,
+        option("--scope", "|".join(_SCOPES), "your own settings, or those of the project here", choices=_SCOPES),
+    ] = "user",
+    dry_run: Annotated[bool, flag("--dry-run", "show what would change, and change nothing")] = False,
+    uninstall: Annotated[bool, flag("--uninstall", "take everything out of the settings files again")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """
+    Set up the agent programs on this machine: Claude Code, Codex, Gemini CLI and Cursor.
+
+    It finds those that are installed, writes the hooks and the MCP server of Gatepost into their settings files, and
+    registers the agents of their sessions. Nothing else in the files changes. It can be run again, and then writes only
+    what is not up to date.
+
+    The agent is that of --agent, else the one that the hooks name already, else the current agent. If there is none,
+    each program gets an agent of its own, with the name of the program.
+
+    With --uninstall it takes everything out again. A file that nobody has changed since is as it was before, byte for
+    byte. Agents and their inboxes stay.
+
+    It exits with 1 if a file cannot be changed, or if no program is found.
+
+    Examples:
+      gatepost setup --dry-run
+      gatepost setup --agent ann
+      gatepost setup --host codex --uninstall
+    """
+    configuration = settings.load()
+    wanted_hosts = [host for host in HOSTS if not hosts or host in hosts]
+    if uninstall:
+        setups = list(_prepare_uninstall(wanted_hosts, scope))
+        _apply(setups, setup_changes.plan_uninstall if dry_run else None, setup_changes.uninstall_all)
+        _print(setups, configuration, is_install=False, is_plan=dry_run, json=json)
+    else:
+        programs = agent_programs.find_programs(wanted_hosts, os.environ)
+        with connect(configuration) as connection:
+            setups = [_prepare_install(program, scope, agent, configuration, connection) for program in programs]
+            if not dry_run:
+                _register_agents(setups, connection)
+        _apply(setups, setup_changes.plan_install if dry_run else None, setup_changes.install_all)
+        _print(setups, configuration, is_install=True, is_plan=dry_run, json=json)
+        if not setups:
+            output.talk(f"no agent program is found here: {', '.join(map(agent_programs.get_title, wanted_hosts))}")
+            raise Exit(1)
+        if not json:
+            _print_notes(setups)
+    if any(change.problem is not None for item in setups for change in item.changes):
+        raise Exit(1)
+
+
+def _prepare_install(
+    program: AgentProgram, scope: str, name: str | None, configuration: Configuration, connection: CommandConnection
+) -> _ProgramSetup:
+    host = program.host
+    hooks_file = hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
+    build_entries = hook_commands.prepare_entries(host)
+    written_name = host_entries.find_written_agent(hooks_file, HookFormat(host), build_entries, label="--agent")
+    current_name = find_current_agent(configuration)
+    agent_name, is_new = _find_agent(name or written_name or current_name or host, connection)
+    # A name that is set for this home is not written: in another home it may be another.
+    entry_name = None if not (name or written_name) and current_name else agent_name
+    parts = [OwnEntries(kind="hooks", file=hooks_file, form=HookFormat(host), entries=build_entries(entry_name, None))]
+    notes = [hook_commands.get_trust_note(host, scope)]
+    if find_spec("mcp") is not None:
+        file = mcp_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
+        entries = mcp_commands.prepare_entries(host)(entry_name, None)
+        parts.append(OwnEntries(kind="mcp", file=file, form=McpFormat(host), entries=entries))
+        notes.append(mcp_commands.NOTES.get((host, scope)))
+    return _ProgramSetup(program, agent_name, is_new, parts, notes=[note for note in notes if note])
+
+
+def _find_agent(name: str, connection: CommandConnection) -> tuple[str, bool]:
+    """Return the name of an agent, and whether there is none of that name yet."""
+    from gatepost.directory.entity_api import ShowEntity
+
+    try:
+        entity = connection.send(ShowEntity(name=name))
+    except (UnknownAddress, NoStore):
+        return name, True
+    if entity.kind is not EntityKind.AGENT:
+        raise Refused(f"{entity.name!r} is {entity.kind.phrase}, not an agent", hint="name an agent with --agent")
+    return entity.name, False
+
+
+def _register_agents(setups: Sequence[_ProgramSetup], connection: CommandConnection) -> None:
+    from gatepost.residents.agent_api import RegisterAgent
+
+    for name in dict.fromkeys(item.agent for item in setups if item.is_new_agent and item.agent):
+        connection.send(RegisterAgent(name=name))
+
+
+def _prepare_uninstall(hosts: Sequence[str], scope: str) -> Iterator[_ProgramSetup]:
+    """Yield the programs whose settings files have entries of ours, also those that are not installed any more."""
+    for host in hosts:
+        parts = [
+            OwnEntries(kind=kind, file=file, form=form, entries={})
+            for kind, file, form in (
+                (
+                    "hooks",
+                    hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder()),
+                    HookFormat(host),
+                ),
+                (
+                    "mcp",
+                    mcp_entries.locate_settings(host, scope, environ=os.environ, project=get_folder()),
+                    McpFormat(host),
+                ),
+            )
+        ]
+        if any(part.form.list_entries(installation.read_document(part.file)) for part in parts):
+            title = agent_programs.get_title(host)
+            program = AgentProgram(host=host, title=title, path=None, version=None, terminals=None)
+            yield _ProgramSetup(program, None, False, parts)
+
+
+def _apply(
+    setups: Sequence[_ProgramSetup],
+    plan: Callable[[OwnEntries], SettingsChange] | None,
+    change_all: Callable[[Sequence[OwnEntries]], list[SettingsChange]],
+) -> None:
+    for item in setups:
+        item.changes = change_all(item.parts) if plan is None else [plan(part) for part in item.parts]
+
+
+def _print(
+    setups: Sequence[_ProgramSetup], configuration: Configuration, *, is_install: bool, is_plan: bool, json: bool
+) -> None:
+    if json:
+        output.document({"home": str(configuration.home), "programs": [_build_document(item) for item in setups]})
+        return
+    if not setups:
+        if not is_install:
+            output.talk("the settings files have no entries of Gatepost")
+        return
+    output.table(
+        ["PROGRAM", "VERSION", "AGENT", "ENTRIES", "CHANGE", "FILE"],
+        [
+            [
+                item.program.title,
+                item.program.version or "",
+                f"{item.agent} (new)" if item.is_new_agent else item.agent or "",
+                {"hooks": "hooks", "mcp": "MCP server"}[change.kind],
+                change.action.value if is_plan else _DONE[change.action],
+                str(change.file),
+            ]
+            for item in setups
+            for change in item.changes
+        ],
+    )
+    for problem in (change.problem for item in setups for change in item.changes):
+        if problem is not None:
+            output.fail(problem.message, problem.hint)
+    if is_plan:
+        output.talk("nothing was changed")
+
+
+def _print_notes(setups: Sequence[_ProgramSetup]) -> None:
+    """Say what is left to do for a person."""
+    if find_spec("mcp") is None:
+        output.talk(_MCP_HINT)
+    for note in dict.fromkeys(note for item in setups for note in item.notes):
+        output.talk(note)
+    for item in setups:
+        if item.program.terminals and any(
+            change.action in (SettingsAction.ADD, SettingsAction.UPDATE) for change in item.changes
+        ):
+            count = output.count(len(item.program.terminals), "terminal")
+            output.talk(f"{item.program.title} runs in {count}, and reads its settings when it starts: start it again")
+
+
+def _build_document(item: _ProgramSetup) -> dict[str, Any]:
+    program = item.program
+    return {
+        "host": program.host,
+        "name": program.title,
+        "path": program.path,
+        "version": program.version,
+        "terminals": None if program.terminals is None else list(program.terminals),
+        "agent": item.agent,
+        "newAgent": item.is_new_agent,
+        "changes": [
+            {
+                "entries": change.kind,
+                "file": str(change.file),
+                "change": change.action.value,
+                "backup": str(change.backup) if change.backup else None,
+                "problem": change.problem and change.problem.message_with_hint,
+            }
+            for change in item.changes
+        ],
+        "notes": list(item.notes),
+    }
+
+
+commands = [build_verb("setup", setup, "Set up the agent programs on this machine.")]
