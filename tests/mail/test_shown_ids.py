@@ -13,6 +13,7 @@ from gatepost.mail import mail_actions as mail, work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.mail.mail_post import Post
 from tests.residents.tools.tool_caller import ToolCaller
+from tests.support.gateways.local_gateways import Gateway
 from tests.support.store_context import StoreContext
 
 
@@ -95,6 +96,27 @@ class TestMail:
                 post.ctx.store.read_sync(inbox_items.show, id)
         with pytest.raises(NotFound):
             post.ctx.store.read_sync(inbox_items.show, "mail_" + "0" * 32)
+
+
+async def test_a_claim_and_its_release_take_the_id_in_the_line(gateway: Gateway) -> None:
+    """The failure of an item is counted also if the item is named by its mail."""
+    async with gateway.open_client() as client:
+        mails = [{"sender": "husam", "to": "analyst", "text": text} for text in ("one", "two")]
+        [_, mail_id] = [(await client.post("/api/mail", json=mail)).json()["id"] for mail in mails]
+        path = "/api/inbox/analyst"
+        claimed = await client.post(f"{path}/claim", json={"owner": "me", "events": [mail_id]})
+        assert [item["content"] for item in claimed.json()["items"]] == ["two"]
+        claim = {name: claimed.json()["claim"][name] for name in ("claimId", "owner", "fence")}
+        for wrong_id, status in (("x", 422), ("mail_" + "0" * 32, 404)):
+            refusal = await client.post(f"{path}/release", json=claim | {"failed": [wrong_id]})
+            assert (refusal.status_code, wrong_id in refusal.json()["detail"]) == (status, True)
+            assert (
+                await client.post(f"{path}/claim", json={"owner": "me", "events": [wrong_id]})
+            ).status_code == status
+        released = await client.post(f"{path}/release", json=claim | {"failed": [mail_id]})
+        assert released.json() == {"released": 1}
+        items = (await client.get(f"{path}?newestFirst=true")).json()["items"]
+        assert [(item["content"], item["attempts"]) for item in items] == [("two", 1), ("one", 0)]
 
 
 def test_a_note_and_a_work_event_are_found_by_the_ids_that_are_printed(post: Post) -> None:

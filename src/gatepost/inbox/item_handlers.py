@@ -94,7 +94,7 @@ def claim_batch(tx: Transaction, request: api.ClaimBatch, caller: Caller) -> api
             limit=request.limit,
             budget=request.budget,
             hold=hold,
-            events=request.events,
+            events=[items.find_event_id(tx, event) for event in request.events],
         )
     )
 
@@ -113,7 +113,7 @@ def release_claim(tx: Transaction, request: api.ReleaseClaim, caller: Caller) ->
         recipient=request.name,
         owner=request.owner,
         fence=request.fence,
-        failed_events=request.failed,
+        failed_events=[items.find_event_id(tx, event) for event in request.failed],
     )
     return api.ReleasedView(released=released)
 
