@@ -176,7 +176,7 @@ def test_what_a_program_was_shown_before_it_was_killed_is_shown_by_its_next_sess
 ) -> None:
     guest = HookGuest(tmp_path, ctx.store, ctx.clock)
     next_guest = replace(guest, session_id="s-2")
-    live_program = host_process.find_program({}, "gemini")
+    live_program = host_process.find_program({"CLAUDE_PID": str(os.getpid())}, "claude")
     assert live_program is not None
     guest.run_hook("SessionStart", source="startup")
     guest.session.update(lambda state: state._replace(program=live_program, host=host))
