@@ -203,7 +203,7 @@ def build_channel_options(
         structlog.get_logger("gatepost.channel").warning("a provider is left out", provider=name, reason=problem)
     return ChannelOptions(
         open_api=partial(TelegramClient, url=settings.telegram.api),
-        find_token=partial(_find_token, variables),
+        find_token=partial(find_token, variables),
         providers=loaded.providers,
         transcriber=build_transcriber(configuration, variables) if configuration is not None else None,
     )
@@ -234,7 +234,7 @@ def build_file_triggers(
 
     variables = os.environ if environ is None else environ
     return [
-        (trigger, _find_token(variables, trigger.secret_reference) if trigger.secret_reference is not None else None)
+        (trigger, find_token(variables, trigger.secret_reference) if trigger.secret_reference is not None else None)
         for trigger in map(_prepare_file_trigger, parse_triggers(configuration.settings.triggers))
     ]
 
@@ -250,7 +250,7 @@ def _prepare_file_trigger(trigger: "FileTrigger") -> "FileTrigger":
     return replace(trigger, spec=replace(trigger.spec, config=config))
 
 
-def _find_token(variables: Mapping[str, str], reference: str) -> str | None:
+def find_token(variables: Mapping[str, str], reference: str) -> str | None:
     """Return the token that `env:VARIABLE` names; None if it is not there."""
     kind, _, name = reference.partition(":")
     return variables.get(name, "").strip() or None if kind == "env" else None

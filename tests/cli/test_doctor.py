@@ -20,6 +20,7 @@ def list_faults(cli: CommandLine, **environ: str) -> list[tuple[str, str, str | 
     """Run the checks; return the check, the detail and the hint of each fault."""
     result = cli("doctor", "--json", stdin=b"", **environ)
     faults = [(row["check"], row["detail"], row["hint"]) for row in result.json if not row["ok"]]
+    assert [row["hint"] for row in result.json if row["ok"] and row["hint"]] == [], "what is right needs no fix"
     assert result.code == bool(faults)
     return faults
 
@@ -84,6 +85,21 @@ class TestReach:
         cli.run_ok("trigger", "set", "shop", "--to", "husam")
         cli.run_ok("agent", "add", "user-agent")
         assert list_faults(cli) == []
+
+    def test_of_bots_without_their_token(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "desk", "--provider", "telegram", "--token", "env:BOT", "--to", "analyst")
+        assert list_faults(cli) == [
+            ("triggers", "the token of the bot 'desk' is not here (env:BOT)", "set it where the gateway runs")
+        ]
+        assert list_faults(cli, BOT="1:token") == []
+        cli.run_ok("trigger", "disable", "desk")
+        assert list_faults(cli) == []
+
+    def test_of_bots_as_the_gateway_finds_them(self, cli: CommandLine) -> None:
+        """Its environment has the tokens; the shell needs none."""
+        cli.run_ok("trigger", "add", "desk", "--provider", "telegram", "--token", "env:BOT", "--to", "analyst")
+        with start_local_gateway(cli):
+            assert list_faults(cli) == []
 
     def test_of_rules(self, cli: CommandLine) -> None:
         cli.run_ok("trigger", "route", "add", "urgent", "--to", "analyst", "--to", "husam")
@@ -169,8 +185,8 @@ def test_a_clock_that_was_set_back(cli: CommandLine) -> None:
 def test_voice_messages_that_nothing_transcribes(cli: CommandLine) -> None:
     cli.run_ok("trigger", "add", "desk", "--provider", "telegram", "--token", "env:BOT", "--to", "analyst")
     line = "speech     off: voice messages to desk are passed on without their words, until speech.url is set\n"
-    assert line in cli.run_ok("doctor").out
-    assert line not in cli.run_ok("doctor", GATEPOST_SPEECH__URL="http://127.0.0.1:1/v1").out
+    assert line in cli.run_ok("doctor", BOT="1:token").out
+    assert line not in cli.run_ok("doctor", BOT="1:token", GATEPOST_SPEECH__URL="http://127.0.0.1:1/v1").out
 
 
 @pytest.mark.parametrize("problem", [None, "no such model"])

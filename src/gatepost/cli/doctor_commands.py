@@ -26,7 +26,7 @@ def doctor(json: JsonFlag = False) -> None:
 
     findings = list(run_checks())
     if json:
-        output.document([asdict(finding) for finding in findings])
+        output.document([asdict(finding) | {"hint": None if finding.ok else finding.hint} for finding in findings])
     else:
         for finding in findings:
             detail = render.escape_invisible(finding.detail)

@@ -181,18 +181,24 @@ async def open_trigger(
     store: Store, name: str, provider: str, find_token: Callable[[str], str | None]
 ) -> tuple[Trigger, str | None]:
     """
-    Return an active trigger of a provider, as it is now, and its token if it has one: that of its row, or that which
-    `find_token` returns for a reference. Raise NotFound if there is no such trigger, Unavailable if its token is
-    missing.
+    Return an active trigger of a provider, as it is now, and its token if it has one. Raise NotFound if there is no
+    such trigger, Unavailable if its token is missing.
     """
-    trigger, token = await store.read(_read_trigger, name, provider)
+    trigger, secret = await store.read(_read_trigger, name, provider)
+    return trigger, find_trigger_token(trigger, secret, find_token)
+
+
+def find_trigger_token(trigger: Trigger, secret: str | None, find_token: Callable[[str], str | None]) -> str | None:
+    """
+    Return the token of a trigger: the `secret` of its row, or what `find_token` returns for a reference; None if it
+    needs none. Raise Unavailable if it is missing.
+    """
     reference = trigger.config.token
-    if not token and reference is not None:
-        token = find_token(reference)
+    token = find_token(reference) if not secret and reference is not None else secret
     if not token and (reference is not None or trigger.is_bot):
         where = f" ({reference})" if reference is not None else ""
         raise Unavailable(f"the token of {trigger.label} is not here{where}", hint="set it where the gateway runs")
-    return trigger, token
+    return token
 
 
 def _read_trigger(tx: Reader, name: str, provider: str) -> tuple[Trigger, str | None]:

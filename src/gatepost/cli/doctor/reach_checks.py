@@ -1,17 +1,20 @@
 """Checks of what agents, triggers and rules name: a model that cannot be opened, an address with nobody there."""
 
+import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from gatepost import app
 from gatepost.channels import provider_plugins as plugins
+from gatepost.channels.background.trigger_readers import find_trigger_token
 from gatepost.channels.routing import recipient_actions as recipients, rule_actions as routing_rules
 from gatepost.channels.routing.rule import ANY_CHANNEL
 from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT
 from gatepost.cli import output
 from gatepost.cli.doctor.finding import Finding
-from gatepost.cli.gateway_or_store import connect
+from gatepost.cli.gateway_or_store import connect, find_gateway
 from gatepost.core.dry_run import dry_run_sync
 from gatepost.core.ports import Reader, Store
 from gatepost.errors import GatepostError, Unavailable
@@ -46,7 +49,7 @@ def check_triggers(configuration: Configuration, store: Store) -> Iterator[Findi
         except GatepostError as error:
             detail = f"{trigger.name} in {FILE} is not used: {error.message}"
             problems.append(Finding("triggers", False, detail, error.hint))
-    problems += store.read_sync(_find_broken_triggers)
+    problems += store.read_sync(_find_broken_triggers, has_gateway=find_gateway(configuration) is not None)
     yield from problems
     if in_file and not problems:
         yield Finding("triggers", True, f"{output.count(len(in_file), 'trigger')} in {FILE}")
@@ -62,8 +65,11 @@ def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]
         yield Finding("speech", True, detail)
 
 
-def _find_broken_triggers(tx: Reader) -> list[Finding]:
-    """Return the active triggers that do not work, and those whose events nobody would get."""
+def _find_broken_triggers(tx: Reader, *, has_gateway: bool) -> list[Finding]:
+    """
+    Return the active triggers that do not work, or whose token is missing, and those whose events nobody would get. A
+    gateway that runs has the tokens, and says itself what does not work.
+    """
     findings = []
     rules = [rule for rule in routing_rules.page_rules(tx, by=None, limit=_LIMIT) if rule.active]
     for trigger in triggers.page(tx, limit=_LIMIT):
@@ -75,6 +81,11 @@ def _find_broken_triggers(tx: Reader) -> list[Finding]:
         if trigger.error is not None:
             hint = f"see `gatepost trigger show {trigger.name}`"
             findings.append(Finding("triggers", False, f"{trigger.name} does not work: {trigger.error}", hint))
+        elif not has_gateway:
+            try:
+                find_trigger_token(trigger, triggers.read_secret(tx, trigger), partial(app.find_token, os.environ))
+            except Unavailable as error:
+                findings.append(Finding.of_error("triggers", error))
         if not any(recipients.has_recipients(tx, target) for target in targets):
             target = f"{trigger.target!r}" if trigger.target is not None else f"{USER_AGENT!r} or {DEFAULT_TARGET!r}"
             detail = f"{trigger.name} reaches nobody: there is no {target}, and no rule for it"
