@@ -106,9 +106,9 @@ _NAMES: Final = {
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (
         "AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalView ListAgents ListGoals ListMemories "
-        "LoopRulesView McpView MemoryView MindRulesView MindView ModelProblemView ModelView PauseAgent PhaseView "
-        "RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession ToolRequestView "
-        "ToolServerView ToolView WakeAgent WatchAgent WokenView"
+        "ListSessions LoopRulesView McpView MemoryView MindRulesView MindView ModelProblemView ModelView PauseAgent "
+        "PhaseView ReachabilityView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
+        "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
     ),
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "

@@ -220,6 +220,7 @@ CALL_CASES: Final = {
     "POST /api/ledger/connections/{id}/accept": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
     "POST /api/ledger/connections/{id}/refuse": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
     "POST /api/ledger/connections/{id}/close": CallCase(path={"id": "connection"}, ledger=PUBLIC_LEDGER),
+    "GET /api/sessions": CallCase(EXPECT_OWN, other_queries=[{"agent": "husam"}]),
     "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
     "GET /health": CallCase(EXPECT_OPEN),
     "GET /metrics": CallCase(),

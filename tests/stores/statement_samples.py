@@ -144,6 +144,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "residents/runs/list_page": {"status": "running"},
     "guests/sessions/save": {"state": "idle"},
     "guests/sessions/update_state": {"state": "idle"},
+    "guests/sessions/list_recent": {"include_ended": True},
     "channels/shared_entries/end_question": {"status": "answered", "position": 2},
     "channels/shared_entries/insert": NEW | {"kind": "user_prompt", "status": None, "number": 2},
     "channels/shared_entries/list_changes": {"kind": "system_question"},

@@ -181,6 +181,8 @@ export interface Agent {
   paused: boolean;
   /** what it may do besides: routing */
   skills: string[];
+  /** that of its most reachable session; null if it has none, or is a resident */
+  reachability: Reachability | null;
   config: Config | null;
   modelProblem: ModelProblem | null;
 }
@@ -1431,6 +1433,16 @@ export interface ListRuns {
   limit?: number;
 }
 
+/** What `listSessions` asks. */
+export interface ListSessions {
+  /** only sessions of this agent */
+  agent?: string;
+  /** include sessions that have ended; they are kept for 30 days; default: false */
+  ended?: boolean;
+  /** maximum number of results; default: 100 */
+  limit?: number;
+}
+
 /** What `listSharedEntries` asks. */
 export interface ListSharedEntries {
   /** only this channel */
@@ -2064,6 +2076,22 @@ export interface PushRoute {
 
 export type QuestionStatus = "answered" | "ended" | "pending";
 
+/** Whether a push reaches a session, and how that is known. */
+export interface Reachability {
+  /**
+   * armed: what wakes it is there now; proved: and the last wake was read; unproved: nothing shows that a wake would
+   * reach it; lost: its program or what wakes it is gone
+   */
+  state: "armed" | "lost" | "proved" | "unproved";
+  /** how it is woken; null: nothing wakes it */
+  by: "plugin" | "thread" | "waiter" | null;
+  since: Time;
+  /** when the last wake was proved */
+  provedAt: Time | null;
+  /** seconds that it took from when the item could be shown until it was shown */
+  latency: number | null;
+}
+
 /** What `readMessages` asks. */
 export interface ReadMessages {
   id: string;
@@ -2541,6 +2569,14 @@ export interface Session {
   state: "ended" | "idle" | "working";
   startedAt: Time;
   seenAt: Time;
+  /** process of its program, on the machine where that runs */
+  pid: number | null;
+  reachability: Reachability;
+}
+
+export interface SessionPage {
+  items: Session[];
+  next: string | null;
 }
 
 export interface SharedEntry {

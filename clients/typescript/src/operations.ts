@@ -92,6 +92,7 @@ import type {
   ListPlans,
   ListRoutes,
   ListRuns,
+  ListSessions,
   ListSharedEntries,
   ListSpaces,
   ListSteps,
@@ -166,6 +167,7 @@ import type {
   SendMail,
   SentReply,
   Session,
+  SessionPage,
   SharedEntry,
   SharedEntryPage,
   ShowAccount,
@@ -303,6 +305,11 @@ export abstract class Operations {
   /** Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing. */
   showSession(request: ShowSession, options?: CallOptions): Promise<Session> {
     return this.call(["GET", "/api/sessions/{id}", "safe"], request, options);
+  }
+
+  /** List the guest sessions of the caller, the newest first; the administrator sees those of all agents. */
+  listSessions(request: ListSessions = {}, options?: CallOptions): Promise<SessionPage> {
+    return this.call(["GET", "/api/sessions", "safe"], request, options);
   }
 
   /** Watch all that concerns an agent: its inbox, its spaces, its activity. Resumes from Last-Event-ID. */

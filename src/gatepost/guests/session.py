@@ -14,7 +14,7 @@ import re
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from gatepost.core.times import Instant
+from gatepost.core.times import Duration, Instant
 from gatepost.errors import Invalid
 
 #: the state of a session: its agent works, waits for its person, or is gone
@@ -41,6 +41,21 @@ class GuestSession(NamedTuple):
     state: str
     started_at: Instant
     seen_at: Instant
+    #: the process of its program (`guests/hooks/host_process.py`), if it is known
+    program: str | None = None
+    #: how it is woken (`guests/reachability.py`); None if nothing has ever wanted to
+    wake_method: str | None = None
+    #: the process that wakes it when an item comes; None if there is none, or if it has no name here
+    waker: str | None = None
+    #: since when it is there; None if it has gone
+    armed_at: Instant | None = None
+    #: when it was last seen to be there
+    checked_at: Instant | None = None
+    #: when the session was woken, while nothing has proved that the model has read what it was woken for
+    woken_at: Instant | None = None
+    #: when the last wake was proved, and how long it took from when the item could be shown until it was shown
+    proved_at: Instant | None = None
+    latency: Duration | None = None
 
 
 class Guest(NamedTuple):

@@ -1,15 +1,17 @@
 """
-The sessions of guests: the agent of a session, what the session is doing, and what its hooks read from the store.
+The sessions of guests: the agent of a session, what the session is doing, what wakes it, and what its hooks read from
+the store.
 
 A session begins when its program reports it, for a registered agent: a misspelt name does not register a new agent.
 
 Only what most hooks need is imported at the top. The rest is imported late, because a guest waits while a hook starts.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import DAY, HOUR, Instant
+from gatepost.core.ports import Reader, Row, Transaction
+from gatepost.core.times import DAY, HOUR, Duration, Instant
 from gatepost.errors import Invalid, NotFound, Refused, quote_value
 from gatepost.guests.session import IDLE, GuestSession
 
@@ -23,10 +25,13 @@ _RETENTION: Final = 30 * DAY
 _REAP_LIMIT: Final = 20
 
 
-def begin(tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE) -> GuestSession:
-    """Record that an agent is in a session; return the session."""
+def begin(
+    tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE, program: str | None = None
+) -> GuestSession:
+    """Record that an agent is in a session, in a process of its program if that is known; return the session."""
     entity = _require_agent(tx, agent).number
-    tx.execute("guests/sessions/save", id=_validate_id(id), entity=entity, host=host, state=doing, now=tx.now)
+    fields = {"entity": entity, "host": host, "state": doing, "program": program}
+    tx.execute("guests/sessions/save", id=_validate_id(id), **fields, now=tx.now)
     tx.execute("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
     return find(tx, id)
 
@@ -36,13 +41,70 @@ def find(tx: Reader, id: str, *, agent: str | None = None) -> GuestSession:
     row = tx.fetch_one("guests/sessions/read", id=_validate_id(id))
     if row is None or agent not in (None, row.agent):
         raise NotFound(f"there is no guest session {quote_value(id)}", hint="the hooks of its program make it known")
-    return GuestSession(row.id, row.agent, row.host, row.state, row.started_at, row.seen_at)
+    return _read_row(row)
+
+
+def list_recent(
+    tx: Reader, *, agent: str | None = None, include_ended: bool = False, limit: int = 100
+) -> list[GuestSession]:
+    """Return the newest sessions, of one agent or of all (None)."""
+    filters = {"agent": agent, "include_ended": include_ended, "limit": limit}
+    return [_read_row(row) for row in tx.fetch_page("guests/sessions/list_recent", **filters)]
+
+
+def list_of_entities(tx: Reader, entities: Sequence[int]) -> list[GuestSession]:
+    """Return the sessions of these agents that have not ended, and the last one of each; the newest first."""
+    return [_read_row(row) for row in tx.fetch_all("guests/sessions/list_of_entities", entities=list(entities))]
 
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Record what a session is doing; return the current time of the store."""
     tx.execute("guests/sessions/update_state", id=id, state=doing, now=tx.now)
     return tx.now
+
+
+def arm(tx: Transaction, id: str, *, method: str, waker: str | None) -> bool:
+    """
+    Record that something is there now that wakes a session, and its process if it has a name. Return False if the store
+    does not know the session yet.
+    """
+    return tx.execute("guests/sessions/arm", id=id, method=method, waker=waker, now=tx.now) == 1
+
+
+def confirm(tx: Transaction, ids: Sequence[str]) -> None:
+    """Record that what wakes these sessions is still there: for readers who cannot see its process."""
+    tx.execute("guests/sessions/confirm", ids=list(ids), now=tx.now)
+
+
+def disarm(tx: Transaction, id: str, *, waker: str | None = None) -> None:
+    """Record that nothing wakes a session any more, or that this process does not."""
+    tx.execute("guests/sessions/disarm", id=id, waker=waker)
+
+
+def begin_wake(tx: Transaction, id: str, *, method: str) -> None:
+    """Record that a session is woken. The wake is outstanding until it is proved, or there was nothing to read."""
+    tx.execute("guests/sessions/begin_wake", id=id, method=method, now=tx.now)
+
+
+def prove_wake(tx: Transaction, id: str, *, latency: Duration) -> None:
+    """Record that the model has read what it was woken for, and how long the item took to get there."""
+    tx.execute("guests/sessions/prove_wake", id=id, latency=latency, now=tx.now)
+
+
+def forget_wake(tx: Transaction, id: str) -> None:
+    """Record that a wake has come to a session that had nothing to read any more: there is nothing to prove."""
+    tx.execute("guests/sessions/forget_wake", id=id)
+
+
+def list_programs(tx: Reader) -> list[tuple[str, str]]:
+    """Return the sessions that have not ended, each with the process of its program; without those that have none."""
+    return [(row.id, row.program) for row in tx.fetch_all("guests/sessions/list_programs")]
+
+
+def end_gone(tx: Transaction, programs: Sequence[tuple[str, str]]) -> None:
+    """End the sessions whose program has ended without a word; each is given with the process of its program."""
+    for id, program in programs:
+        tx.execute("guests/sessions/end_gone", id=id, program=program)
 
 
 def has_items(tx: Reader, agent: str) -> bool:
@@ -77,6 +139,10 @@ def alert_owner(tx: Transaction, id: str, agent: str, reason: str) -> None:
     topic = f"hooks:{encode_filename(id)}:{tx.now // HOUR}"
     ref = Ref("agent", agent)
     push.push_alerts(tx, [push.build_alert(owner, text, topic, source="hooks", ref=ref, cause=ref)])
+
+
+def _read_row(row: Row) -> GuestSession:
+    return GuestSession(**{name: getattr(row, name) for name in GuestSession._fields})
 
 
 def _require_agent(tx: Transaction, name: str) -> "Entity":

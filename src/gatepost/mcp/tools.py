@@ -219,7 +219,8 @@ def _render_line(spec: OperationTool, view: Any) -> str:
         case AgentView():
             team = f", team {render_name(view.team)}" if view.team else ""
             role = f", role {render_name(view.role)}" if view.role else ""
-            return f"{view.name} ({render_name(view.display_name)}{team}{role})"
+            reachable = f", {view.reachability.state}" if view.reachability else ""
+            return f"{view.name} ({render_name(view.display_name)}{team}{role}{reachable})"
         case _:
             return render_json(spec.encode_item(view))
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import UNSET, Meta, field
 
-from gatepost.core.times import format_duration
+from gatepost.core.times import SECOND, format_duration
 from gatepost.directory.entity_api import Aliases, Change, ChangedAliases, EntityView
 from gatepost.errors import Conflict, NotFound
+from gatepost.guests.reachability import Reachability
 from gatepost.guests.session import GuestSession
-from gatepost.operations.access import Administrator, Anybody, Owner, SelfOrOwner
+from gatepost.operations.access import ActAs, Administrator, Anybody, Owner, SelfOrOwner
 from gatepost.operations.fields import (
     After,
     Count,
@@ -162,6 +163,26 @@ class ModelProblemView(View):
     fix: Annotated[str, Meta(examples=["set OPENAI_API_KEY where the gateway runs, and start it again"])]
 
 
+class ReachabilityView(RecordView[Reachability]):
+    """Whether a push reaches a session, and how that is known."""
+
+    state: Annotated[
+        Literal["armed", "proved", "unproved", "lost"],
+        describe(
+            "armed: what wakes it is there now; proved: and the last wake was read; unproved: nothing shows that a wake"
+            " would reach it; lost: its program or what wakes it is gone"
+        ),
+    ]
+    by: Annotated[Literal["waiter", "thread", "plugin"] | None, describe("how it is woken; null: nothing wakes it")]
+    since: Time
+    proved_at: Annotated[Time | None, describe("when the last wake was proved")]
+    latency: Annotated[
+        float | None,
+        describe("seconds that it took from when the item could be shown until it was shown"),
+        Format(lambda duration: round(duration / SECOND, 3)),
+    ]
+
+
 class AgentView(EntityView):
     """An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none."""
 
@@ -174,6 +195,9 @@ class AgentView(EntityView):
     resident: bool
     paused: bool
     skills: Annotated[list[str], describe("what it may do besides: routing")]
+    reachability: Annotated[
+        ReachabilityView | None, describe("that of its most reachable session; null if it has none, or is a resident")
+    ]
     config: ConfigView | None
     #: shown with the configuration
     model_problem: ModelProblemView | None
@@ -232,7 +256,8 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
     tool=Tool(
         name="list_agents",
         title="List agents",
-        answer=("name", "display_name", "team", "role", "resident", "paused"),
+        description="List agents, and who is reachable.",
+        answer=("name", "display_name", "team", "role", "resident", "paused", "reachability"),
         hidden=("retired",),
         doors=FOR_MCP,
     ),
@@ -361,6 +386,12 @@ class SessionView(RecordView[GuestSession]):
     state: SessionState
     started_at: Time
     seen_at: Time
+    pid: Annotated[
+        int | None,
+        describe("process of its program, on the machine where that runs"),
+        Source(lambda session: int(session.program.split()[1]) if session.program else None),
+    ]
+    reachability: ReachabilityView
 
 
 @read("GET /api/sessions/{id}", access=Anybody(), errors=(NotFound,))
@@ -368,6 +399,15 @@ class ShowSession(Request[SessionView]):
     """Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
 
     id: str
+
+
+@read("GET /api/sessions", access=ActAs("agent"), errors=(NotFound,))
+class ListSessions(Request[Page[SessionView]]):
+    """List the guest sessions of the caller, the newest first; the administrator sees those of all agents."""
+
+    agent: Annotated[str | None, describe("only sessions of this agent")] = None
+    ended: Annotated[bool, describe("include sessions that have ended; they are kept for 30 days")] = False
+    limit: Limit = 100
 
 
 @stream("GET /api/agents/{name}/stream", access=Owner("name"), errors=(NotFound,))

@@ -17,7 +17,7 @@ from gatepost.core.text import parse_field
 from gatepost.core.times import format_rfc3339, parse_instant
 from gatepost.directory import person_commands as person
 from gatepost.directory.entity import EntityKind
-from gatepost.directory.entity_api import EntityView, ListEntities, RetireEntity
+from gatepost.directory.entity_api import EntityView, RetireEntity
 from gatepost.directory.person_commands import ALIASES, COLUMNS, ENTITY_FIELDS, NAME, NEW_NAME, send_to_agent
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.item_api import ShowAccount
@@ -93,26 +93,26 @@ def add(
 
 @agents.list(
     "list",
-    ListEntities,
-    columns=COLUMNS,
+    api.ListAgents,
+    columns=(*COLUMNS, "REACHABLE"),
     empty=lambda request: f"no agents in the team {request.team!r}" if request.team else "no agents yet",
     count=1_000,
-    kind=EntityKind.AGENT,
 )
-def list_agents(agent: EntityView) -> TableRow:
+def list_agents(agent: api.AgentView) -> TableRow:
     """
-    List the agents, in the order in which they were registered.
+    List the agents, in the order in which they were registered, and say which guests are reachable.
 
     Example:
       gatepost agent list --team web
     """
-    return person.build_row(agent)
+    return [*person.build_row(agent), agent.reachability.state if agent.reachability else ""]
 
 
 @agents.command("show")
 def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
     """
-    Show an agent and the counts of its inbox. Of a resident, the configuration follows, with masked secrets.
+    Show an agent and the counts of its inbox. Of a resident, the configuration follows, with masked secrets; of a
+    guest, its sessions, and whether they are reachable.
 
     Examples:
       gatepost agent show analyst
@@ -122,12 +122,21 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         person.find_entity(connection, name, EntityKind.AGENT)
         agent = connection.send(api.ShowAgent(name=name))
         account = connection.send(ShowAccount(name=agent.name))
+        sessions = connection.send(api.ListSessions(agent=agent.name)).items if agent.reachability else []
     if json:
-        output.document({**msgspec.to_builtins(agent), "inbox": msgspec.to_builtins(account)})
+        extra = {"inbox": msgspec.to_builtins(account), "sessions": msgspec.to_builtins(sessions)}
+        output.document({**msgspec.to_builtins(agent), **extra})
         return
     resident_facts = _list_resident_facts(agent, agent.config) if agent.config else ()
     skills = ("skills", ", ".join(agent.skills) or None)
-    output.facts(*person.list_facts(agent, account), skills, *resident_facts)
+    reachable = ("reachable", _describe_reachability(agent.reachability) if agent.reachability else None)
+    output.facts(
+        *person.list_facts(agent, account),
+        skills,
+        reachable,
+        *(("session", _describe_session(session)) for session in sessions),
+        *resident_facts,
+    )
     if agent.config and agent.config.instructions:
         output.line_out("instructions")
         output.line_out(output.indent(agent.config.instructions))
@@ -379,6 +388,16 @@ def _list_resident_facts(agent: api.AgentView, config: api.ConfigView) -> list[t
         ("failures", agent.failures or None),
         ("version", agent.version),
     ]
+
+
+def _describe_session(session: api.SessionView) -> str:
+    return f"{session.id} ({session.host}, {session.state}): {_describe_reachability(session.reachability)}"
+
+
+def _describe_reachability(reachability: api.ReachabilityView) -> str:
+    by = f" by {reachability.by}" if reachability.by else ""
+    proof = f", last woken in {reachability.latency} s, proved at {reachability.proved_at}"
+    return f"{reachability.state}{by} since {reachability.since}{proof if reachability.proved_at else ''}"
 
 
 def _describe_activity(agent: api.AgentView) -> str:

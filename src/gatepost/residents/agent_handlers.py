@@ -12,7 +12,10 @@ from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_handlers import build_changes, build_spec
-from gatepost.guests import session_actions as sessions
+from gatepost.guests import reachability, session_actions as sessions
+from gatepost.guests.hooks import host_process
+from gatepost.guests.reachability import Reachability
+from gatepost.guests.session import GuestSession
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_number, read_page
@@ -42,11 +45,18 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
 
 @api.ListAgents.handler
 def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api.AgentView]:
+    reachabilities: dict[str, Reachability] = {}
+
+    def page(tx: Reader, **filters: Any) -> Sequence[tuple[Entity, Resident | None, Sequence[str]]]:
+        rows = agents.page(tx, **filters)
+        reachabilities.update(_find_reachabilities(tx, [row[0].number for row in rows]))
+        return rows
+
     return read_page(
         tx,
         request,
-        agents.page,
-        view=lambda row: _view_agent(*row, include_config=False),
+        page,
+        view=lambda row: _view_agent(*row, reachabilities.get(row[0].name), include_config=False),
         cursor=lambda row: row[0].number,
         **asdict(request),
     )
@@ -55,8 +65,7 @@ def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api
 @api.ShowAgent.handler
 def show_agent(tx: Reader, request: api.ShowAgent, caller: Caller) -> api.AgentView:
     agent = directory.require_agent(directory.show(tx, request.name))
-    include_config = caller.entity in (None, agent.name)
-    return _view_agent(*agents.read_with_skills(tx, agent), include_config=include_config)
+    return _read_view(tx, agent, include_config=caller.entity in (None, agent.name))
 
 
 @api.ChangeAgent.handler
@@ -123,7 +132,14 @@ def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> Page
 
 @api.ShowSession.handler
 def show_session(tx: Reader, request: api.ShowSession, caller: Caller) -> api.SessionView:
-    return api.SessionView.of(sessions.find(tx, request.id, agent=caller.entity))
+    return _view_session(tx, sessions.find(tx, request.id, agent=caller.entity))
+
+
+@api.ListSessions.handler
+def list_sessions(tx: Reader, request: api.ListSessions, caller: Caller) -> Page[api.SessionView]:
+    agent = directory.find(tx, request.agent).name if request.agent is not None else None
+    rows = sessions.list_recent(tx, agent=agent, include_ended=request.ended, limit=request.limit)
+    return Page[api.SessionView](items=[_view_session(tx, row) for row in rows], next=None)
 
 
 def find_agent(tx: Reader, name: str) -> Entity:
@@ -132,12 +148,37 @@ def find_agent(tx: Reader, name: str) -> Entity:
 
 
 def _read_agent(tx: Reader, name: str) -> api.AgentView:
-    agent = directory.require_agent(directory.show(tx, name))
-    return _view_agent(*agents.read_with_skills(tx, agent))
+    return _read_view(tx, directory.require_agent(directory.show(tx, name)))
+
+
+def _read_view(tx: Reader, agent: Entity, *, include_config: bool = True) -> api.AgentView:
+    reachability = _find_reachabilities(tx, [agent.number]).get(agent.name)
+    return _view_agent(*agents.read_with_skills(tx, agent), reachability, include_config=include_config)
+
+
+def _find_reachabilities(tx: Reader, numbers: Sequence[int]) -> dict[str, Reachability]:
+    """Return the reachability of those of these agents that have sessions."""
+    by_agent: dict[str, list[Reachability]] = {}
+    for session in sessions.list_of_entities(tx, numbers):
+        by_agent.setdefault(session.agent, []).append(_judge(tx, session))
+    return {name: best for name, each in by_agent.items() if (best := reachability.choose_best(each))}
+
+
+def _judge(tx: Reader, session: GuestSession) -> Reachability:
+    return reachability.judge(session, now=tx.now, is_running=host_process.is_running)
+
+
+def _view_session(tx: Reader, session: GuestSession) -> api.SessionView:
+    return api.SessionView.of(session, reachability=_judge(tx, session))
 
 
 def _view_agent(
-    agent: Entity, resident: Resident | None, skills: Sequence[str], *, include_config: bool = True
+    agent: Entity,
+    resident: Resident | None,
+    skills: Sequence[str],
+    reachability: Reachability | None,
+    *,
+    include_config: bool = True,
 ) -> api.AgentView:
     """Return the view of a guest, or of a resident with its configuration and what its model lacks here."""
     config = resident.config if resident and include_config else None
@@ -153,6 +194,7 @@ def _view_agent(
         resident=resident is not None,
         paused=resident is not None and resident.paused_at is not None,
         skills=skills,
+        reachability=reachability if resident is None else None,
         config=config,
         model_problem=api.ModelProblemView(message=problem.message, fix=problem.fix) if problem else None,
     )

@@ -198,7 +198,14 @@ def _register_session(ctx: HookContext, event: HookEvent, activity: str, now: In
     from gatepost.guests import session_actions as sessions
 
     try:
-        session = ctx.run_sync(sessions.begin, ctx.session.id, agent=ctx.agent, host=event.host, doing=activity)
+        session = ctx.run_sync(
+            sessions.begin,
+            ctx.session.id,
+            agent=ctx.agent,
+            host=event.host,
+            doing=activity,
+            program=ctx.program or ctx.state.program,
+        )
     except Unavailable:  # a note says so already
         return False, now
     except GatepostError as error:

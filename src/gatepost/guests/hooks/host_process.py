@@ -45,18 +45,28 @@ def find_program(environ: "Mapping[str, str]", host: str) -> str | None:
             if not fields or fields[0] not in _SHELLS:
                 break
             pid = fields[2]
-    fields, machine = _read_stat(pid), _name_machine()
-    return f"{machine} {pid} {fields[20]}" if fields and machine and int(pid) > 1 else None
+    return name_process(int(pid))
+
+
+def name_process(pid: int) -> str | None:
+    """Return the machine, the id and the beginning of a process of this machine; None if they are not known."""
+    fields, machine = _read_stat(str(pid)), _name_machine()
+    return f"{machine} {pid} {fields[20]}" if fields and machine and pid > 1 else None
+
+
+def is_running(name: str) -> bool | None:
+    """Return whether a process (from `name_process`) runs; None if it is one of another machine."""
+    machine, _, process = name.partition(" ")
+    pid, _, start = process.partition(" ")
+    if machine != _name_machine():
+        return None
+    fields = _read_stat(pid)
+    return bool(fields) and fields[20] == start and fields[1] != "Z"
 
 
 def is_gone(program: str) -> bool:
     """Return True if a program (from `find_program`) ran on this machine and runs no more."""
-    machine, _, process = program.partition(" ")
-    pid, _, start = process.partition(" ")
-    if machine != _name_machine():
-        return False
-    fields = _read_stat(pid)
-    return not fields or fields[20] != start or fields[1] == "Z"
+    return is_running(program) is False
 
 
 def _name_machine() -> str | None:

@@ -1,18 +1,70 @@
 -- name: save
 -- A session that comes back continues, even with another entity.
-INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at)
-VALUES (:id, :entity, :host, :state, 0, :now, :now)
+INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at, program)
+VALUES (:id, :entity, :host, :state, 0, :now, :now, :program)
 ON CONFLICT (id) DO UPDATE
-SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen_at = excluded.seen_at
+SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen_at = excluded.seen_at,
+    program = coalesce(excluded.program, sessions.program)
 
 -- name: read
-SELECT s.id, e.name AS agent, s.host, s.state, s.started_at, s.seen_at
+SELECT
+    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
+    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
 FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE s.id = :id
 
+-- name: list_recent
+-- The newest sessions, of one agent or of all (NULL).
+SELECT
+    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
+    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+FROM sessions s
+JOIN entities e ON e.number = s.entity
+WHERE (CAST(:agent AS TEXT) IS NULL OR e.name = :agent) AND (:include_ended OR s.state <> 'ended')
+ORDER BY s.seen_at DESC, s.id
+LIMIT :limit
+
+-- name: list_of_entities
+-- The sessions of these entities that have not ended, and the last one of each.
+SELECT
+    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
+    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+FROM sessions s
+JOIN entities e ON e.number = s.entity
+WHERE s.entity IN :entities[]
+    AND (s.state <> 'ended' OR s.seen_at = (SELECT max(l.seen_at) FROM sessions l WHERE l.entity = s.entity))
+ORDER BY s.seen_at DESC, s.id
+
 -- name: update_state
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
+
+-- name: arm
+UPDATE sessions SET wake_method = :method, waker = :waker, armed_at = :now, checked_at = :now WHERE id = :id
+
+-- name: confirm
+UPDATE sessions SET checked_at = :now WHERE id IN :ids[] AND armed_at IS NOT NULL
+
+-- name: disarm
+UPDATE sessions SET waker = NULL, armed_at = NULL
+WHERE id = :id AND (CAST(:waker AS TEXT) IS NULL OR waker = :waker)
+
+-- name: begin_wake
+UPDATE sessions SET wake_method = :method, woken_at = :now WHERE id = :id
+
+-- name: prove_wake
+UPDATE sessions SET woken_at = NULL, proved_at = :now, latency = :latency WHERE id = :id
+
+-- name: forget_wake
+UPDATE sessions SET woken_at = NULL WHERE id = :id
+
+-- name: list_programs
+-- The programs of the sessions that have not ended.
+SELECT id, program FROM sessions WHERE state <> 'ended' AND program IS NOT NULL ORDER BY id
+
+-- name: end_gone
+-- Only if the session is still in this program: it may have been continued in another one meanwhile.
+UPDATE sessions SET state = 'ended' WHERE id = :id AND program = :program AND state <> 'ended'
 
 -- name: has_pending_gates
 SELECT TRUE AS has_gates

@@ -1,0 +1,90 @@
+"""
+Reachability: whether a push reaches an agent that lives in another program, and how that is known.
+
+A session is judged by what was seen, never by what is installed or by the exit code of a command:
+
+    armed      a process that wakes the session runs now: a waiter holds its lock, a thread is loaded, a plugin is there
+    proved     the same, and the last wake was proved: the model has read the item, `latency` after it could be shown
+    unproved   nothing shows that a wake would reach it, or the last wake was followed by no delivery in time
+    lost       its program has ended, or what would wake it has
+
+`judge` is a pure function of the record of a session, the time, and what is known of processes here. Processes of
+another machine cannot be checked here: for them the report of who checks them there counts, for `REPORT_LIFETIME`.
+
+An agent is as reachable as the best of its sessions.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from gatepost.core.times import MINUTE, Duration, Instant
+from gatepost.guests.session import ENDED, IDLE, WORKING, GuestSession
+
+ARMED: Final = "armed"
+PROVED: Final = "proved"
+UNPROVED: Final = "unproved"
+LOST: Final = "lost"
+
+#: the ways in which a session is woken: a hook of Claude Code that waits, a thread of Codex, a plugin of OpenCode
+WAITER: Final = "waiter"
+THREAD: Final = "thread"
+PLUGIN: Final = "plugin"
+
+#: how long a program may take to react to a wake
+WAKE_TIMEOUT: Final = MINUTE
+#: how long the turn that follows a wake may take until its reply proves the wake
+PROOF_TIMEOUT: Final = 30 * MINUTE
+#: how long the report of another machine counts; it is renewed every minute
+REPORT_LIFETIME: Final = 3 * MINUTE
+
+#: returns True if a process runs, False if it has ended, None if that cannot be known here
+IsRunning = Callable[[str], bool | None]
+
+_ORDER: Final = (PROVED, ARMED, UNPROVED, LOST)
+
+
+class Reachability(NamedTuple):
+    #: armed, proved, unproved or lost
+    state: str
+    #: how it is woken: waiter, thread, plugin; None if nothing wakes it
+    by: str | None
+    since: Instant
+    proved_at: Instant | None = None
+    latency: Duration | None = None
+
+
+def judge(session: GuestSession, *, now: Instant, is_running: IsRunning) -> Reachability:
+    """Return how reachable a session is."""
+    state, since = _find_state(session, now, is_running)
+    return Reachability(state, session.wake_method, since, session.proved_at, session.latency)
+
+
+def _find_state(session: GuestSession, now: Instant, is_running: IsRunning) -> tuple[str, Instant]:
+    if session.state == ENDED or (session.program is not None and is_running(session.program) is False):
+        return LOST, session.seen_at
+    if session.woken_at is not None:
+        has_reacted = session.seen_at > session.woken_at
+        timeout = PROOF_TIMEOUT if has_reacted and session.state == WORKING else WAKE_TIMEOUT
+        if now - session.woken_at > timeout:
+            return UNPROVED, session.woken_at
+        if not has_reacted:  # it is being woken: what woke it has done its work, and the next one is not there yet
+            return _get_armed_state(session), session.woken_at
+    if session.wake_method is None:
+        return UNPROVED, session.started_at
+    is_armed = False if session.armed_at is None else is_running(session.waker) if session.waker is not None else None
+    if is_armed is False:
+        # While it works, its own hooks show it what comes.
+        return LOST if session.state == IDLE else UNPROVED, session.seen_at
+    checked_at = session.checked_at or 0
+    if is_armed is None and now - checked_at > REPORT_LIFETIME:
+        return UNPROVED, checked_at
+    return _get_armed_state(session), session.armed_at or checked_at
+
+
+def _get_armed_state(session: GuestSession) -> str:
+    return ARMED if session.proved_at is None else PROVED
+
+
+def choose_best(reachabilities: Iterable[Reachability]) -> Reachability | None:
+    """Return the reachability of an agent from those of its sessions; None without sessions."""
+    return min(reachabilities, key=lambda each: (_ORDER.index(each.state), -each.since), default=None)

@@ -1,0 +1,156 @@
+"""Reachability: what is known of a session, and what that says about it."""
+
+import os
+
+import pytest
+
+from gatepost.core.times import MINUTE, SECOND, Instant
+from gatepost.guests import reachability, session_actions as sessions
+from gatepost.guests.hooks import host_process
+from gatepost.guests.reachability import ARMED, LOST, PROVED, UNPROVED, WAITER, Reachability
+from gatepost.guests.session import ENDED, IDLE, WORKING, GuestSession
+from tests.support.store_context import StoreContext
+
+START = 1_000 * MINUTE
+NOW = START + 10 * MINUTE
+#: a session of a terminal that sits at its prompt, with a waiter
+ARMED_SESSION = GuestSession(
+    session="s-1",
+    agent="ann",
+    host="claude",
+    state=IDLE,
+    started_at=START,
+    seen_at=START + MINUTE,
+    program="here 10 1",
+    wake_method=WAITER,
+    waker="here 11 1",
+    armed_at=START + MINUTE,
+    checked_at=START + MINUTE,
+)
+
+
+def judge(session: GuestSession, *, gone: str = "", now: Instant = NOW) -> Reachability:
+    """Judge a session while the processes of `here` run, except one of them."""
+
+    def is_running(process: str) -> bool | None:
+        return process != gone if process.startswith("here") else None
+
+    return reachability.judge(session, now=now, is_running=is_running)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gone", "state"),
+    [
+        ({}, "", ARMED),
+        ({"proved_at": START, "latency": SECOND}, "", PROVED),
+        ({"state": WORKING}, "", ARMED),
+        # its program, or what would wake it, is gone
+        ({}, "here 10 1", LOST),
+        ({"state": ENDED}, "", LOST),
+        ({}, "here 11 1", LOST),
+        ({"waker": None, "armed_at": None}, "", LOST),
+        ({"proved_at": START}, "here 11 1", LOST),
+        # while it works, its own hooks show it what comes
+        ({"state": WORKING}, "here 11 1", UNPROVED),
+        # nothing has ever wanted to wake it
+        ({"wake_method": None, "waker": None, "armed_at": None, "checked_at": None}, "", UNPROVED),
+        # it is being woken: its waiter has ended, and the next one is not there yet
+        ({"woken_at": NOW - 10 * SECOND}, "here 11 1", ARMED),
+        ({"woken_at": NOW - 10 * SECOND, "proved_at": START}, "here 11 1", PROVED),
+        # it was woken, and did not react
+        ({"woken_at": NOW - 2 * MINUTE}, "here 11 1", UNPROVED),
+        ({"woken_at": NOW - 2 * MINUTE, "proved_at": START}, "", UNPROVED),
+        # it has reacted, and the turn takes its time, or has ended without a proof
+        ({"woken_at": NOW - 5 * MINUTE, "seen_at": NOW - 4 * MINUTE, "state": WORKING}, "", ARMED),
+        ({"woken_at": NOW - 5 * MINUTE, "seen_at": NOW - 4 * MINUTE, "state": IDLE}, "", UNPROVED),
+        ({"woken_at": NOW - 40 * MINUTE, "seen_at": NOW - 39 * MINUTE, "state": WORKING}, "", UNPROVED),
+        # on another machine the last report counts, for a while
+        ({"program": "there 10 1", "waker": "there 11 1", "checked_at": NOW - MINUTE}, "", ARMED),
+        ({"program": "there 10 1", "waker": "there 11 1", "checked_at": NOW - 4 * MINUTE}, "", UNPROVED),
+        ({"waker": None, "checked_at": NOW - MINUTE}, "", ARMED),
+        ({"waker": None, "checked_at": NOW - 4 * MINUTE}, "", UNPROVED),
+    ],
+)
+def test_a_session_is_judged_by_what_was_seen(changes: dict[str, object], gone: str, state: str) -> None:
+    assert judge(ARMED_SESSION._replace(**changes), gone=gone).state == state  # type: ignore[arg-type]
+
+
+def test_an_agent_is_as_reachable_as_the_best_of_its_sessions() -> None:
+    each = [Reachability(state, None, START) for state in (LOST, ARMED, UNPROVED)]
+    assert reachability.choose_best(each) == each[1]
+    assert reachability.choose_best([*each, newer := Reachability(ARMED, WAITER, NOW)]) == newer
+    assert reachability.choose_best([]) is None
+
+
+def test_a_process_is_named_so_that_no_other_is_taken_for_it() -> None:
+    name = host_process.name_process(os.getpid())
+    assert name is not None
+    machine, pid, start = name.split()
+    assert host_process.is_running(name) is True
+    assert host_process.is_running(f"{machine} {pid} {int(start) + 1}") is False
+    assert host_process.is_running(f"elsewhere/pid:[1] {pid} {start}") is None
+
+
+class TestVerbs:
+    def test_a_wake_is_outstanding_until_it_is_proved(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 10 1")
+        assert ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 11 1")
+        assert self._judge(ctx).state == ARMED
+        ctx.clock.advance("1 minute")
+        ctx.store.run_sync(sessions.begin_wake, "s-1", method=WAITER)
+        ctx.clock.advance("2 minutes")
+        assert self._judge(ctx).state == UNPROVED
+        ctx.store.run_sync(sessions.prove_wake, "s-1", latency=SECOND)
+        ctx.store.run_sync(sessions.confirm, ["s-1"])
+        assert self._judge(ctx) == Reachability(
+            PROVED, WAITER, ctx.clock.now() - 3 * MINUTE, proved_at=ctx.clock.now(), latency=SECOND
+        )
+
+    def test_one_that_found_nothing_to_read_proves_nothing(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude")
+        ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker=None)
+        ctx.store.run_sync(sessions.begin_wake, "s-1", method=WAITER)
+        ctx.store.run_sync(sessions.forget_wake, "s-1")
+        assert self._judge(ctx).state == ARMED
+
+    def test_a_waiter_that_ends_does_not_disarm_the_next_one(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude")
+        ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 12 1")
+        ctx.store.run_sync(sessions.disarm, "s-1", waker="there 11 1")
+        assert self._judge(ctx).state == ARMED
+        ctx.store.run_sync(sessions.disarm, "s-1", waker="there 12 1")
+        assert self._judge(ctx).state == LOST
+
+    def test_a_session_that_is_not_known_cannot_be_armed(self, ctx: StoreContext) -> None:
+        assert not ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker=None)
+
+    def test_a_session_whose_program_is_gone_ends_unless_another_goes_on_with_it(self, ctx: StoreContext) -> None:
+        for id in ("s-1", "s-2"):
+            ctx.store.run_sync(sessions.begin, id, agent="ann", host="claude", program="there 10 1")
+        programs = ctx.store.read_sync(sessions.list_programs)
+        assert programs == [("s-1", "there 10 1"), ("s-2", "there 10 1")]
+        ctx.store.run_sync(sessions.begin, "s-2", agent="ann", host="claude", program="there 20 2")
+        ctx.store.run_sync(sessions.end_gone, programs)
+        assert [session.state for session in self._list(ctx)] == [IDLE, ENDED]
+        ctx.clock.advance("1 minute")
+        ctx.store.run_sync(sessions.begin, "s-2", agent="ann", host="claude")
+        assert ctx.store.read_sync(sessions.find, "s-2").program == "there 20 2", "a hook that does not know it"
+
+    def test_sessions_that_have_ended_are_listed_if_asked_for(self, ctx: StoreContext) -> None:
+        for id in ("s-1", "s-2", "s-3"):
+            ctx.clock.advance("1 minute")
+            ctx.store.run_sync(sessions.begin, id, agent="bob" if id == "s-3" else "ann", host="claude")
+        ctx.store.run_sync(sessions.note_activity, "s-1", ENDED)
+        read = ctx.store.read_sync
+        assert [one.session for one in read(sessions.list_recent)] == ["s-3", "s-2"]
+        assert [one.session for one in read(sessions.list_recent, include_ended=True)] == ["s-1", "s-3", "s-2"]
+        assert [one.session for one in read(sessions.list_recent, agent="ann", include_ended=True, limit=1)] == ["s-1"]
+
+    def _judge(self, ctx: StoreContext) -> Reachability:
+        session = ctx.store.read_sync(sessions.find, "s-1")
+        return reachability.judge(session, now=ctx.clock.now(), is_running=lambda _: None)
+
+    def _list(self, ctx: StoreContext) -> list[GuestSession]:
+        return sorted(
+            ctx.store.read_sync(sessions.list_recent, include_ended=True), key=lambda one: one.session, reverse=True
+        )
