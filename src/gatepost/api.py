@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gatepost.reports.history_api import *
     from gatepost.reports.overview_api import *
     from gatepost.residents.agent_api import *
+    from gatepost.residents.model_api import *
     from gatepost.residents.runs.api import *
     from gatepost.residents.stream_api import *
     from gatepost.residents.usage_api import *
@@ -106,10 +107,11 @@ _NAMES: Final = {
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (
         "AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalView ListAgents ListGoals ListMemories "
-        "ListSessions LoopRulesView McpView MemoryView MindRulesView MindView ModelProblemView ModelView PauseAgent "
-        "PhaseView ReachabilityView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
+        "ListSessions LoopRulesView McpView MemoryView MindRulesView MindView ModelView PauseAgent PhaseView "
+        "ReachabilityView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
         "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
     ),
+    "residents.model_api": "ModelInUseView ModelProblemView ModelProviderView ModelsView ShowModels",
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "
         "ReplyView ResultView RunUsageView RunView RunWithCallsView ShowRun StepView TurnView WatchRun"

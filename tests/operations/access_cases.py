@@ -100,6 +100,7 @@ CALL_CASES: Final = {
     "GET /api/agents/{name}/runs": CallCase(path=THINKER_PATH),
     "GET /api/agents/{name}/mind": CallCase(path=THINKER_PATH),
     "GET /api/agents/{name}/memories": CallCase(path=THINKER_PATH),
+    "GET /api/models": CallCase(),
     "GET /api/agents/{name}/goals": CallCase(path=THINKER_PATH),
     "GET /api/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
     "GET /api/usage/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
@@ -220,7 +221,7 @@ CALL_CASES: Final = {
     "POST /api/ledger/connections/{id}/accept": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
     "POST /api/ledger/connections/{id}/refuse": CallCase(path={"id": "request"}, ledger=PUBLIC_LEDGER),
     "POST /api/ledger/connections/{id}/close": CallCase(path={"id": "connection"}, ledger=PUBLIC_LEDGER),
-    "GET /api/sessions": CallCase(EXPECT_OWN, other_queries=[{"agent": "husam"}]),
+    "GET /api/sessions": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
     "GET /api/sessions/{id}": CallCase(path={"id": "guest"}),
     "GET /health": CallCase(EXPECT_OPEN),
     "GET /metrics": CallCase(),
@@ -234,7 +235,7 @@ READ_BY_OWNERS: Final = frozenset(
     (
         *(f"GET /api/agents/{{name}}/{part}" for part in ("runs", "mind", "memories", "goals")),
         *("GET /api/runs", "GET /api/runs/{id}", "GET /api/runs/{id}/steps", "GET /api/runs/{id}/stream"),
-        *("GET /api/usage", "GET /api/usage/runs", "GET /api/usage/budgets"),
+        *("GET /api/usage", "GET /api/usage/runs", "GET /api/usage/budgets", "GET /api/sessions"),
     )
 )
 

@@ -16,6 +16,7 @@ from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.core.ports import Transaction
+from gatepost.guests import session_actions as sessions
 from tests.residents.model_server import Answer, CompletionRequest, Say, Script, Use
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
@@ -39,6 +40,7 @@ HOSTILE_NAME: Final = "<img src=x onerror=window.pwned=7> \u05d4\u05e4\u05d5\u05
 LARGEST: Final = ("<b onclick=window.pwned=8>" + "M" * 300_000)[:262_144]
 ADMIN: Final = "admin"
 STRANGER: Final = "stranger"
+GUEST: Final = "lodger"
 SPACE: Final = "den"
 
 
@@ -90,7 +92,13 @@ def _add_everybody(gateway: ScriptedGateway) -> dict[str, str]:
     gateway.post("/spaces", id=SPACE, name=HOSTILE_NAME, members=[ADMIN, "visitor", STRANGER])
     gateway.post_message(SPACE, HOSTILE, "visitor")
     gateway.post_message(SPACE, LARGEST, "visitor")
-    return {}
+    gateway.post("/agents", name=GUEST, displayName=HOSTILE_NAME)
+    gateway.post("/inbox", to=GUEST, source=HOSTILE_LINE, subject=HOSTILE_LINE, content=HOSTILE)
+    printable = "".join(filter(str.isprintable, HOSTILE_LINE))
+    gateway.post(f"/inbox/{GUEST}/claim", owner=printable[:200], hold="1h")
+    with app.prepare_store(settings.load({"GATEPOST_HOME": str(gateway.gateway.home)})) as store:
+        store.run_sync(sessions.begin, HOSTILE_LINE, agent=GUEST, host=HOSTILE_LINE)
+    return {"guest": GUEST}
 
 
 def _ask(gateway: ScriptedGateway) -> dict[str, str]:

@@ -133,9 +133,11 @@ def test_a_guest_is_shown_without_what_only_residents_have(
     gateway.post("/agents", name=name, owner=tag)
     for person in ("admin", tag):
         page = open_page(f"/agents/{name}", person=person)
-        page.wait_for("main .facts")
+        page.wait_for("main .empty:has-text('No session yet')")
         shown = page.evaluate("() => document.querySelector('main').innerText")
-        assert "runs elsewhere" in shown
+        page.open(f"/agents/{name}/about")
+        page.wait_for("main .facts:has-text('runs elsewhere')")
+        shown += page.evaluate("() => document.querySelector('main').innerText")
         for word in ("wake", "woken", "Runs", "Mind", "Memories", "Goals", "tokens"):
             assert word not in shown, shown
         page.press("w", "p")  # they are for residents
@@ -146,7 +148,7 @@ def test_a_guest_is_shown_without_what_only_residents_have(
         assert {"Wake this agent", "Pause this agent"}.isdisjoint(page.evaluate(titles))
         page.press("Escape")
         page.open(f"/agents/{name}/mind")  # an old address
-        page.wait_for("main .facts")
+        page.wait_for("main .empty:has-text('No session yet')")
 
 
 @by_night

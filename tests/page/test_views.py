@@ -39,6 +39,7 @@ HOSTILE_ADDRESSES = [
     "/agents/stranger/goals",
     "/agents/stranger/plans",
     "/agents/stranger/about",
+    "/agents/{guest}",
     "/runs",
     "/runs/{run}",
     "/plans",

@@ -1738,10 +1738,37 @@ export interface Model {
   fallback: string | null;
 }
 
+/** A model that live residents are configured with. */
+export interface ModelInUse {
+  name: string;
+  /** the residents that have it, or have it as their fallback */
+  agents: string[];
+  problem: ModelProblem | null;
+}
+
 /** What the model of a resident lacks where the answer comes from: its library or its key. */
 export interface ModelProblem {
   message: string;
   fix: string;
+}
+
+/** A provider of models. Its key is never shown, only whether there is one. */
+export interface ModelProvider {
+  name: string;
+  libraryInstalled: boolean;
+  /** the environment variable with its key; null if it needs none */
+  keyVariable: string | null;
+  /** whether the variable has a key where the answer comes from */
+  keySet: boolean;
+  /** the server, if it is not the usual one of the provider */
+  baseUrl: string | null;
+  /** the command that installs its library */
+  install: string;
+}
+
+export interface Models {
+  providers: ModelProvider[];
+  inUse: ModelInUse[];
 }
 
 /** A key with its secret. */
@@ -2666,6 +2693,9 @@ export interface ShowMail {
 export interface ShowMind {
   name: string;
 }
+
+/** What `showModels` asks. */
+export type ShowModels = Record<string, never>;
 
 /** What `showOverview` asks. */
 export interface ShowOverview {

@@ -113,6 +113,7 @@ import type {
   Message,
   MessagePage,
   Mind,
+  Models,
   NewKey,
   NewSpace,
   Note,
@@ -183,6 +184,7 @@ import type {
   ShowLedgerSync,
   ShowMail,
   ShowMind,
+  ShowModels,
   ShowOverview,
   ShowPlan,
   ShowRoute,
@@ -247,6 +249,11 @@ export abstract class Operations {
     return this.call(["GET", "/api/health/check", "safe"], request, options);
   }
 
+  /** Show the providers of models and the models in use, and what each lacks here: its library, or its key. */
+  showModels(request: ShowModels = {}, options?: CallOptions): Promise<Models> {
+    return this.call(["GET", "/api/models", "safe"], request, options);
+  }
+
   /** Register an agent: a resident if anything of a configuration is given, else a guest, without capabilities. */
   registerAgent(request: RegisterAgent, options?: CallOptions): Promise<Agent> {
     return this.call(["POST", "/api/agents", "keyed"], request, options);
@@ -307,7 +314,7 @@ export abstract class Operations {
     return this.call(["GET", "/api/sessions/{id}", "safe"], request, options);
   }
 
-  /** List the guest sessions of the caller, the newest first; the administrator sees those of all agents. */
+  /** List the guest sessions of the caller or of an agent that it owns, the newest first; for the administrator all. */
   listSessions(request: ListSessions = {}, options?: CallOptions): Promise<SessionPage> {
     return this.call(["GET", "/api/sessions", "safe"], request, options);
   }

@@ -108,6 +108,11 @@ def page(
     return [(agent, by_number.get(agent.number), skills.get(agent.number, ())) for agent in agent_entities]
 
 
+def list_live(tx: Reader) -> list[Resident]:
+    """Return all residents that are not retired."""
+    return RESIDENT.fetch_all(tx, "residents/agents/list_live")
+
+
 def read_with_skills(tx: Reader, agent: Entity) -> tuple[Entity, Resident | None, Sequence[str]]:
     """Return an agent with its resident, None for a guest, and its skills."""
     return agent, read(tx, agent.number), find_skills(tx, FindSkills(agent))

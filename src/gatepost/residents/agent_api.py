@@ -15,7 +15,7 @@ from gatepost.directory.entity_api import Aliases, Change, ChangedAliases, Entit
 from gatepost.errors import Conflict, NotFound
 from gatepost.guests.reachability import Reachability
 from gatepost.guests.session import GuestSession
-from gatepost.operations.access import ActAs, Administrator, Anybody, Owner, SelfOrOwner
+from gatepost.operations.access import Administrator, Anybody, Owner, SelfOrOwner
 from gatepost.operations.fields import (
     After,
     Count,
@@ -36,6 +36,7 @@ from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
 from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
 from gatepost.residents.mind_compaction import MindSummaries
+from gatepost.residents.model_api import ModelProblemView
 from gatepost.residents.runs.api import TurnView
 
 #: the group of these operations in OpenAPI
@@ -154,13 +155,6 @@ class ConfigView(RecordView[records.AgentConfig]):
     loop: LoopRulesView
     budget: BudgetView | None
     capabilities: Annotated[list[int], describe("codes of HCS-11")]
-
-
-class ModelProblemView(View):
-    """What the model of a resident lacks where the answer comes from: its library or its key."""
-
-    message: Annotated[str, Meta(examples=["OPENAI_API_KEY is not set, so the demo replaces openai:gpt-5"])]
-    fix: Annotated[str, Meta(examples=["set OPENAI_API_KEY where the gateway runs, and start it again"])]
 
 
 class ReachabilityView(RecordView[Reachability]):
@@ -401,9 +395,11 @@ class ShowSession(Request[SessionView]):
     id: str
 
 
-@read("GET /api/sessions", access=ActAs("agent"), errors=(NotFound,))
+@read("GET /api/sessions", access=SelfOrOwner("agent"), errors=(NotFound,))
 class ListSessions(Request[Page[SessionView]]):
-    """List the guest sessions of the caller, the newest first; the administrator sees those of all agents."""
+    """
+    List the guest sessions of the caller or of an agent that it owns, the newest first; for the administrator all.
+    """
 
     agent: Annotated[str | None, describe("only sessions of this agent")] = None
     ended: Annotated[bool, describe("include sessions that have ended; they are kept for 30 days")] = False

@@ -1,6 +1,5 @@
 """Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,9 +23,9 @@ from gatepost.residents import (
     agent_api as api,
     agent_config_json as agent_config,
     goal_and_memory_actions as memories,
-    model_requirements as requirements,
 )
 from gatepost.residents.agent_config import Resident
+from gatepost.residents.model_handlers import view_model_problem
 from gatepost.residents.runs import actions as runs
 
 
@@ -182,7 +181,6 @@ def _view_agent(
 ) -> api.AgentView:
     """Return the view of a guest, or of a resident with its configuration and what its model lacks here."""
     config = resident.config if resident and include_config else None
-    problem = requirements.find_problem(config.model, os.environ) if config else None
     return api.AgentView.of(
         agent,
         version=resident.version if resident else 0,
@@ -196,7 +194,7 @@ def _view_agent(
         skills=skills,
         reachability=reachability if resident is None else None,
         config=config,
-        model_problem=api.ModelProblemView(message=problem.message, fix=problem.fix) if problem else None,
+        model_problem=view_model_problem(config.model) if config else None,
     )
 
 

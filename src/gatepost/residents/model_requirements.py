@@ -36,13 +36,17 @@ def find_problem(choice: ModelChoice, environ: Mapping[str, str]) -> ModelProble
 
 
 def _find_own_problem(choice: ModelChoice, environ: Mapping[str, str]) -> ModelProblem | None:
-    _, modules = _LIBRARIES.get(get_provider_name(choice), ("", ()))
-    if any(find_spec(module) is None for module in modules):
+    if not has_library(choice):
         return ModelProblem(f"{choice.name} needs a library that is not installed", get_install_command(choice))
     if (variable := find_missing_key(choice, environ)) is not None:
         message = f"{variable} is not set, so the demo replaces {choice.name}"
         return ModelProblem(message, f"set {variable} where the gateway runs, and start it again")
     return None
+
+
+def has_library(choice: ModelChoice) -> bool:
+    _, modules = _LIBRARIES.get(get_provider_name(choice), ("", ()))
+    return all(find_spec(module) is not None for module in modules)
 
 
 def get_install_command(choice: ModelChoice) -> str:

@@ -2,35 +2,45 @@
 
 import type { Agent } from "@gatepost/client";
 
+import { useState } from "preact/hooks";
+
 import { useCommands } from "../commands.js";
 import { agents, agentsStore, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, navigate, segments } from "../router.js";
 import { useSubject } from "../title.js";
+import { ConfirmDialog } from "../ui/confirm-dialog.js";
 import { Icon } from "../ui/icons.js";
 import { PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Unloaded } from "../ui/parts.js";
-import { formatSize } from "../ui/text.js";
+import { formatSize, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
+import { AgentDialog } from "./agent-dialog.js";
+import { GuestActivity } from "./guest.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
 import { describeKind, Profile } from "./profile.js";
 import { RunTimeline } from "./timeline.js";
 import { AgentBadge } from "./state.js";
 
-const TABS = [
+type Tabs = readonly (readonly [string, string])[];
+
+const TABS: Tabs = [
   ["runs", "Runs"],
   ["mind", "Mind"],
   ["memories", "Memories"],
   ["goals", "Goals"],
   ["plans", "Plans"],
   ["about", "About"],
-] as const;
+];
 
-type Tabs = readonly (typeof TABS)[number][];
 /** What a guest has: it thinks elsewhere, so its runs and its mind are not here. */
-const GUEST_TABS: readonly string[] = ["about", "plans"];
+const GUEST_TABS: Tabs = [
+  ["sessions", "Sessions"],
+  ["about", "About"],
+  ["plans", "Plans"],
+];
 
 export function AgentPage({ name }: { name: string }) {
   const { value: agent, error, reload } = useLoad((signal) => client.showAgent({ name }, { signal }), [name]);
@@ -84,7 +94,7 @@ function OwnedAgent({ agent }: { agent: Agent }) {
 }
 
 function listTabs(agent: Agent): Tabs {
-  return agent.resident ? TABS : TABS.filter(([id]) => GUEST_TABS.includes(id)).toReversed();
+  return agent.resident ? TABS : GUEST_TABS;
 }
 
 /** Return the tab of the address, or the first one. */
@@ -113,6 +123,7 @@ function AgentPart({ name, tab }: { name: string; tab: string }) {
   if (tab === "memories") return <Memories name={name} />;
   if (tab === "goals") return <Goals name={name} />;
   if (tab === "plans") return <Plans name={name} />;
+  if (tab === "sessions") return <GuestActivity name={name} />;
   return <RunTimeline agent={name} />;
 }
 
@@ -130,12 +141,21 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const wake = () => void change(() => client.wakeAgent({ name }), "Agent woken");
   const pause = () => void change(() => client.pauseAgent({ name }), "Agent paused");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
+  const [open, setOpen] = useState<"edit" | "retire" | undefined>(undefined);
+  const close = () => setOpen(undefined);
+  const isLive = agent.retiredAt === null;
   const residentCommands = [
     { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
     agent.paused ? { id: "resume", title: "Resume this agent", group: "Agent", keys: "p", run: resume } : { id: "pause", title: "Pause this agent", group: "Agent", keys: "p", run: pause },
   ];
   useCommands([
-    ...(agent.resident ? residentCommands : []),
+    ...(agent.resident && isLive ? residentCommands : []),
+    ...(isLive
+      ? [
+          { id: "edit-agent", title: "Change this agent", group: "Agent", keys: "e", run: () => setOpen("edit") },
+          { id: "retire-agent", title: "Retire this agent", group: "Agent", run: () => setOpen("retire") },
+        ]
+      : []),
     { id: "agent-inbox", title: "Open the inbox of this agent", group: "Agent", keys: "i", run: () => navigate(buildPath("inbox", name)) },
   ]);
   useTabCommands(name, tabs);
@@ -147,7 +167,12 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         <a class="button" href={buildPath("inbox", name)} title="Inbox (i)">
           <Icon name="inbox" size={14} /> <span class="hide-phone">Inbox</span> {account && <span class="number">{account.pending}</span>}
         </a>
-        {agent.resident && (
+        {isLive && (
+          <button class="button hide-phone" title="Change (e)" onClick={() => setOpen("edit")}>
+            <Icon name="tool" size={14} /> Change
+          </button>
+        )}
+        {agent.resident && isLive && (
           <>
             <button class="button" title="Wake (w)" onClick={wake}>
               <Icon name="bolt" size={14} /> <span class="hide-phone">Wake</span>
@@ -165,13 +190,19 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
             {agent.modelProblem.message}: <code>{agent.modelProblem.fix}</code>
           </p>
         )}
-        {tab === "about" ? <About agent={agent} /> : <AgentPart name={name} tab={tab} />}
+        {tab === "about" ? <About agent={agent} onOpen={isLive ? setOpen : undefined} /> : <AgentPart name={name} tab={tab} />}
       </div>
+      {open === "edit" && <AgentDialog agent={agent} onClose={close} onDone={reload} />}
+      {open === "retire" && (
+        <ConfirmDialog title={`Retire ${toLine(agent.displayName, 40)}?`} action="Retire" onClose={close} onConfirm={() => change(() => client.retireAgent({ name }), "Agent retired")}>
+          It receives nothing more, its plans end, and nobody can have its name again. What it wrote and did stays.
+        </ConfirmDialog>
+      )}
     </>
   );
 }
 
-function About({ agent }: { agent: Agent }) {
+function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "retire") => void) | undefined }) {
   const { config } = agent;
   return (
     <div class="agent-about stack gap-5">
@@ -203,10 +234,20 @@ function About({ agent }: { agent: Agent }) {
           <PlainText text={config.instructions} />
         </section>
       )}
+      {onOpen && (
+        <div class="line gap-2">
+          <button class="button" onClick={() => onOpen("edit")}>
+            <Icon name="tool" size={14} /> Change
+          </button>
+          <button class="button danger" onClick={() => onOpen("retire")}>
+            <Icon name="trash" size={14} /> Retire this agent
+          </button>
+        </div>
+      )}
     </div>
   );
 }
 
 function tabPath(name: string, tab: string): string {
-  return tab === "runs" ? buildPath("agents", name) : buildPath("agents", name, tab);
+  return tab === "runs" || tab === "sessions" ? buildPath("agents", name) : buildPath("agents", name, tab);
 }

@@ -4,17 +4,21 @@ import "./agents.css";
 
 import type { Agent } from "@gatepost/client";
 
+import { useState } from "preact/hooks";
+
 import { useCommands } from "../commands.js";
 import { agents, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
+import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
+import { AgentDialog } from "./agent-dialog.js";
 import { AgentPage } from "./agent.js";
 import { FirstAgentButton } from "./first-agent.js";
 import { AgentBadge } from "./state.js";
@@ -31,7 +35,11 @@ function AgentList() {
   const list = all.filter((agent) => team === "" || agent.team === team).toSorted((a, b) => Number(runs[b.name] !== undefined) - Number(runs[a.name] !== undefined));
   const lastRuns = useLastRuns();
   const { index } = useRowKeys("Agents", list, (agent) => navigate(buildPath("agents", agent.name)));
-  useCommands(canOpen("/runs") ? [{ id: "runs", title: "Show the runs of all agents", group: "Agents", run: () => navigate("/runs") }] : []);
+  const [isAdding, setAdding] = useState(false);
+  useCommands([
+    ...(canOpen("/runs") ? [{ id: "runs", title: "Show the runs of all agents", group: "Agents", run: () => navigate("/runs") }] : []),
+    ...(isAdministrator.value ? [{ id: "new-agent", title: "New agent", group: "Agents", keys: "c", run: () => setAdding(true) }] : []),
+  ]);
   return (
     <>
       <header class="view-head">
@@ -50,6 +58,11 @@ function AgentList() {
           <a class="button" href="/runs">
             All runs
           </a>
+        )}
+        {isAdministrator.value && (
+          <button class="button primary" title="New agent (c)" onClick={() => setAdding(true)}>
+            <Icon name="plus" size={14} /> New agent
+          </button>
         )}
       </header>
       <div class="view-body">
@@ -72,6 +85,7 @@ function AgentList() {
           </ul>
         )}
       </div>
+      {isAdding && <AgentDialog onClose={() => setAdding(false)} />}
     </>
   );
 }

@@ -41,12 +41,12 @@ export function CreateSpaceDialog({ onClose }: { onClose: () => void }) {
           Name
           <input class="field" value={name} required maxLength={120} autoFocus onInput={(event) => setName(event.currentTarget.value)} />
         </label>
-        <fieldset class="member-choice">
+        <fieldset class="choices">
           <legend>Members</legend>
           {entities.value
             .filter((entity) => entity.kind !== "service")
             .map((entity) => (
-              <label key={entity.name} class="member-option sm line gap-2">
+              <label key={entity.name} class="choice sm line gap-2">
                 <input type="checkbox" checked={members.has(entity.name)} onChange={() => toggle(entity.name)} />
                 <Avatar name={entity.displayName} kind={entity.kind} isSmall />
                 <Name name={entity.name} />

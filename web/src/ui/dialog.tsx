@@ -7,11 +7,13 @@ import { Icon } from "./icons.js";
 
 interface DialogProps {
   title: string;
+  /** It has two columns. */
+  isWide?: boolean;
   onClose: () => void;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, isWide = false, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   // At once: the next key is for the dialog.
   useLayoutEffect(() => {
@@ -26,7 +28,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog
       ref={element}
-      class="dialog"
+      class={`dialog ${isWide ? "is-wide" : ""}`}
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();

@@ -76,6 +76,14 @@ FROM agents a
 JOIN entities e ON e.number = a.entity
 WHERE a.entity IN :entities[]
 
+-- name: list_live
+SELECT
+    a.entity AS number, e.name, e.display, e.skills, a.config, a.version, a.paused_at, a.cycles, a.tokens,
+    a.failures, a.rest_until, a.batch_limit
+FROM agents a
+JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
+ORDER BY a.entity
+
 -- name: list_skills
 SELECT number, skills FROM entities WHERE number IN :entities[] AND skills <> '[]'
 
