@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gatepost.inbox.event_api import *
     from gatepost.inbox.item_api import *
     from gatepost.inbox.push.api import *
+    from gatepost.inbox.triage_api import *
     from gatepost.ledger.connections.api import *
     from gatepost.ledger.topic_api import *
     from gatepost.mail.mail_api import *
@@ -77,12 +78,16 @@ _NAMES: Final = {
         "RefSpec RefView ReplayEvent ShowEvent"
     ),
     "inbox.item_api": (
-        "AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox ItemsRequest ListInbox ListItems MarkSeen "
-        "PeekInbox ReleaseClaim ReleasedView SeenView ShowAccount WatchAll WatchInbox"
+        "AckClaim AckedView BatchView ClaimBatch ClaimView DrainInbox FilterFields ItemsRequest ListInbox ListItems "
+        "MarkSeen PeekInbox ReleaseClaim ReleasedView SeenView ShowAccount WatchAll WatchInbox"
     ),
     "inbox.push.api": (
         "DeliveryView PushEvent PushEvents PushOutcomeView PushOutcomesView PushResultView PushRoute TriggerAgent "
         "TriggeredView"
+    ),
+    "inbox.triage_api": (
+        "CompleteItems DiscardItems ItemGroupView ItemGroupsView ListItemGroups Matching SnoozeItems TriageView "
+        "UndoDone UnsnoozeItems"
     ),
     "ledger.connections.api": (
         "AcceptConnection CloseConnection ConnectionState ConnectionView ListConnections RefuseConnection "

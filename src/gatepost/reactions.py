@@ -24,6 +24,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Renamed": ("inbox.item_actions:measure_lines_again",),
     "Retired": ("gates.deadline_actions:end_orphans",),
     # inbox
+    "PersonsReached": ("inbox.triage_actions:return_awaited",),
     "Pushed": ("channels.notice_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),

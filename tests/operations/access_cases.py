@@ -68,6 +68,7 @@ class CallCase:
 
 
 ANALYST_PATH: Final = {"name": "analyst"}
+HUSAM_PATH: Final = {"name": "husam"}
 SPACE_PATH: Final = {"id": "space"}
 EVENT_PATH: Final = {"id": "event"}
 PLAN_PATH: Final = {"id": "plan"}
@@ -130,6 +131,12 @@ CALL_CASES: Final = {
     "POST /api/inbox/{name}/ack": CallCase(path=ANALYST_PATH, body=CLAIM_BODY),
     "POST /api/inbox/{name}/release": CallCase(path=ANALYST_PATH, body=CLAIM_BODY | {"failed": "events"}),
     "POST /api/inbox/{name}/seen": CallCase(path=ANALYST_PATH, body={"events": "events"}),
+    "GET /api/inbox/{name}/groups": CallCase(path=ANALYST_PATH),
+    "POST /api/inbox/{name}/done": CallCase(path=HUSAM_PATH, body={"events": "personals"}),
+    "POST /api/inbox/{name}/undo": CallCase(path=HUSAM_PATH, body={"receipt": "claim"}, admin_status=409),
+    "POST /api/inbox/{name}/discard": CallCase(path=HUSAM_PATH, body={"events": "personals"}),
+    "POST /api/inbox/{name}/snooze": CallCase(path=HUSAM_PATH, body={"events": "personals"}),
+    "POST /api/inbox/{name}/unsnooze": CallCase(path=HUSAM_PATH, body={"events": "personals"}, admin_status=409),
     "GET /api/inbox/{name}/stream": CallCase(path=ANALYST_PATH),
     "GET /api/events/{id}": CallCase(path=EVENT_PATH),
     "POST /api/events/{id}/replay": CallCase(path={"id": "discarded"}),
@@ -350,6 +357,7 @@ def create_owned_objects(store: Store) -> dict[str, Any]:
         "events": [events[0]],
         "discarded": events[1],
         "personal": events[3],
+        "personals": [events[3]],
         "plan": plan.id,
         "gate": gate.id,
         "decision": decision.id,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
 from gatepost.core.limits import Limits
@@ -22,17 +22,15 @@ from gatepost.inbox import (
     event_rendering as render,
     expiry_actions as expiry,
     item_actions as inbox_items,
+    triage_actions as triage,
 )
 from gatepost.inbox.account_api import Account
 from gatepost.inbox.event import EventType, ItemState, Priority, Push, PushResult
 from gatepost.inbox.push import actions as push_actions
-from gatepost.testing import FakeClock, Kit
 from gatepost.worker import retention_actions as retention
-from tests.property.inbox_model import ClaimModel, EventModel, InboxModel, ItemModel
+from tests.property.inbox_model import ClaimModel, EventModel, ItemModel
+from tests.property.triage_machine import NAMES, TEAMS, TriageMachine, names, picks
 
-#: Ann and Bob are there from the start, the others come by and by. Ann stays.
-TEAMS = {"ann": "red", "bob": "red", "cem": None, "dan": "red"}
-NAMES = [*TEAMS, "husam", "jira"]
 #: What an item may become, as it is seen from one step to the next.
 ALLOWED_STATES = {
     ItemState.PENDING: {ItemState.CLAIMED, ItemState.EXPIRED, ItemState.DISCARDED},
@@ -42,9 +40,9 @@ ALLOWED_STATES = {
     ItemState.DEAD: {ItemState.PENDING, ItemState.DISCARDED},
     ItemState.DISCARDED: {ItemState.PENDING},
 }
+#: what a person does besides
+ALLOWED_FOR_PERSONS = {(ItemState.PENDING, ItemState.DELIVERED), (ItemState.DELIVERED, ItemState.PENDING)}
 
-picks = st.integers(0, 15)
-names = st.sampled_from(NAMES)
 readers = st.sampled_from(["ann", "ann", "bob", "cem", "dan", "jira"])
 keys = st.sampled_from([None, None, "k1", "k2", "k3"])
 ttls = st.sampled_from([None, None, None, 30 * SECOND, HOUR, 3 * DAY])
@@ -64,22 +62,14 @@ pushes = st.builds(
 )
 
 
-class InboxMachine(RuleBasedStateMachine):
+class InboxMachine(TriageMachine):
     def __init__(self, url: str) -> None:
-        super().__init__()
-        self.clock = FakeClock()
-        self.kit = Kit(url, clock=self.clock)
-        self.store = self.kit.store
-        self.model = InboxModel()
+        super().__init__(url)
         self.arrivals = 0
         self.last_states: dict[tuple[str, str], ItemState] = {}
 
     def teardown(self) -> None:
         self.kit.__exit__(None, None, None)
-
-    @property
-    def now(self) -> int:
-        return self.clock.now()
 
     @initialize()
     def open_the_house(self) -> None:
@@ -297,14 +287,14 @@ class InboxMachine(RuleBasedStateMachine):
         self.clock.advance(by)
 
     @precondition(lambda self: any(moment > self.now + 1 for moment in self.model.moments()))
-    @rule(which=st.integers(0, 2), early=st.booleans(), duty=st.sampled_from(["lapse", "expire", "reap"]))
+    @rule(which=st.integers(0, 2), early=st.booleans(), duty=st.sampled_from(["lapse", "expire", "return", "reap"]))
     def time_comes(self, which: int, early: bool, duty: str) -> None:
         """The clock moves to the very moment when something ends, or to just before it, and the janitor comes."""
         future_moments = sorted(moment for moment in self.model.moments() if moment > self.now + 1)
         self.clock.advance(future_moments[min(which, len(future_moments) - 1)] - self.now - early)
         self._run_duty(duty)
 
-    @rule(duty=st.sampled_from(["lapse", "expire", "reap"]), limit=st.sampled_from([1, 2, 500]))
+    @rule(duty=st.sampled_from(["lapse", "expire", "return", "reap"]), limit=st.sampled_from([1, 2, 500]))
     def janitor(self, duty: str, limit: int) -> None:
         self._run_duty(duty, limit)
 
@@ -314,17 +304,12 @@ class InboxMachine(RuleBasedStateMachine):
                 assert self.store.run_sync(expiry.lapse_claims) == self.model.lapse(self.now)
             case "expire":
                 assert self.store.run_sync(expiry.expire_items) == self.model.expire(self.now)
+            case "return":
+                assert self.store.run_sync(triage.return_due) == self.model.return_due(self.now)
             case _:
                 while self.store.run_sync(retention.reap, limit=limit):
                     pass
                 self.model.reap(self.now)
-
-    def _pick_event(self, pick: int) -> str:
-        """An event that somebody has or will have, rather one with which something has happened already."""
-        items = sorted(self.model.items, key=lambda item: item.state in (ItemState.PENDING, ItemState.DELIVERED))
-        events = [*(item.event for item in items), *(broadcast.event for broadcast in self.model.broadcasts)]
-        ids = list(dict.fromkeys(event.core_event.id for event in events))
-        return ids[pick % len(ids)]
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=st.none() | names)
@@ -343,7 +328,8 @@ class InboxMachine(RuleBasedStateMachine):
             answer = self.store.run_sync(inbox_items.discard, event_id, name)
             assert [item.recipient for item in answer] == [item.recipient for item in discarded]
             for item in discarded:
-                item.state, item.ended_at = ItemState.DISCARDED, self.now
+                item.state, item.ended_at, item.receipt = ItemState.DISCARDED, self.now, None
+                item.unhide()
         elif items:
             with pytest.raises(Conflict):
                 self.store.run_sync(inbox_items.discard, event_id, name)
@@ -383,6 +369,8 @@ class InboxMachine(RuleBasedStateMachine):
         else:
             assert copy.event.id == item.event.core_event.id
             item.state, item.attempts, item.ended_at, item.expires_at = ItemState.PENDING, 0, None, None
+            item.receipt = None
+            item.unhide()
 
     def _find_items(self, verb: Callable[..., object], event_id: str, name: str | None) -> list[ItemModel]:
         """The items that are meant; where there are none the verb must say so."""
@@ -391,20 +379,6 @@ class InboxMachine(RuleBasedStateMachine):
             with pytest.raises((NotFound, UnknownAddress) if name else (NotFound, Conflict)):
                 self.store.run_sync(verb, event_id, name)
         return items
-
-    @precondition(lambda self: self.model.items)
-    @rule(pick=picks)
-    def done(self, pick: int) -> None:
-        person_items = [item for item in self.model.items if item.recipient == "husam"]
-        if not person_items:
-            return
-        item = person_items[pick % len(person_items)]
-        if item.get_state(self.now) is ItemState.PENDING:
-            self.store.run_sync(inbox_items.mark_done, "husam", item.event.core_event.id)
-            item.state, item.ended_at, item.receipt = ItemState.DELIVERED, self.now, "person"
-        else:
-            with pytest.raises(Conflict):
-                self.store.run_sync(inbox_items.mark_done, "husam", item.event.core_event.id)
 
     @precondition(lambda self: self.model.items)
     @rule(pick=picks, name=names)
@@ -446,6 +420,8 @@ class InboxMachine(RuleBasedStateMachine):
                 item.ended_at,
                 item.seen_at,
                 item.receipt.kind if item.receipt else None,
+                item.hidden_until,
+                item.awaits,
             )
             for item in page
         ]
@@ -453,7 +429,7 @@ class InboxMachine(RuleBasedStateMachine):
         states = {(recipient, event): state for recipient, event, state, *_ in rows}
         for key, state in states.items():
             old_state = self.last_states.get(key, state)
-            is_done_by_person = key[0] == "husam" and (old_state, state) == (ItemState.PENDING, ItemState.DELIVERED)
+            is_done_by_person = key[0] == "husam" and (old_state, state) in ALLOWED_FOR_PERSONS
             assert old_state is state or state in ALLOWED_STATES[old_state] or is_done_by_person, (
                 f"{key} went from {old_state} to {state}"
             )

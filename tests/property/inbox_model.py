@@ -49,6 +49,15 @@ class ItemModel:
     receipt: str | None = None
     ended_at: int | None = None
     seen_at: int | None = None
+    #: while it is snoozed
+    hidden_until: int | None = None
+    awaits: str | None = None
+
+    def is_hidden(self, now: int) -> bool:
+        return self.hidden_until is not None and self.hidden_until > now
+
+    def unhide(self) -> None:
+        self.hidden_until = self.awaits = None
 
     def get_state(self, now: int) -> ItemState:
         is_overdue = self.expires_at is not None and self.expires_at <= now
@@ -101,6 +110,10 @@ class InboxModel:
         return next((item for item in self.items if key and (item.recipient, item.key) == (name, key)), None)
 
     def accept(self, name: str, event: EventModel, key: str | None, expires_at: int | None) -> None:
+        if self.members[name].kind is EntityKind.HUMAN:
+            for item in self.items:
+                if item.recipient == name and item.state is ItemState.PENDING and _is_awaited(item.awaits, event):
+                    item.unhide()
         self.items.append(ItemModel(name, event, key, expires_at))
         self.members[name].accepted_count += 1
 
@@ -128,7 +141,11 @@ class InboxModel:
 
     def list_pending(self, name: str, now: int) -> list[ItemModel]:
         """What waits, in the order to show it."""
-        items = [item for item in self.items if item.recipient == name and item.get_state(now) is ItemState.PENDING]
+        items = [
+            item
+            for item in self.items
+            if item.recipient == name and item.get_state(now) is ItemState.PENDING and not item.is_hidden(now)
+        ]
         return sorted(items, key=lambda item: item.event.order)
 
     def list_visible(self, name: str, now: int) -> list[EventModel]:
@@ -234,6 +251,17 @@ class InboxModel:
             item.state, item.ended_at = ItemState.EXPIRED, now
         return len(expired_items)
 
+    def return_due(self, now: int) -> int:
+        """The janitor shows what was snoozed until now."""
+        due_items = [
+            item
+            for item in self.items
+            if item.state is ItemState.PENDING and item.hidden_until is not None and not item.is_hidden(now)
+        ]
+        for item in due_items:
+            item.unhide()
+        return len(due_items)
+
     def reap(self, now: int) -> None:
         cutoff = now - DEFAULT_LIMITS.remember
         for item in list(self.items):
@@ -260,7 +288,8 @@ class InboxModel:
             | expiries
         )
         later = {moment + DEFAULT_LIMITS.remember for moment in ends if moment is not None}
-        return later | {moment for moment in deadlines | expiries if moment is not None}
+        returns = {item.hidden_until for item in self.items}
+        return later | {moment for moment in deadlines | expiries | returns if moment is not None}
 
     def find_items(self, event_id: str, name: str | None = None) -> list[ItemModel]:
         """The items of an event, in the order in which their recipients were registered."""
@@ -280,6 +309,8 @@ class InboxModel:
                 item.ended_at,
                 item.seen_at,
                 item.receipt,
+                item.hidden_until if item.state is ItemState.PENDING else None,
+                item.awaits if item.state is ItemState.PENDING else None,
             )
             for item in self.items
         ]
@@ -291,6 +322,8 @@ class InboxModel:
                 0,
                 broadcast.key,
                 broadcast.expires_at,
+                None,
+                None,
                 None,
                 None,
                 None,
@@ -313,3 +346,9 @@ def _get_order(candidate: Candidate) -> tuple[int, int]:
 
 def _get_rank(candidate: Candidate) -> tuple[int, bool, int]:
     return candidate.priority, not candidate.is_person, candidate.arrival
+
+
+def _is_awaited(text: str | None, event: EventModel) -> bool:
+    """Whether an event is one of those that the machine lets people wait for."""
+    kind = event.core_event.type.value
+    return text in (kind, f"from:{event.source}", f"{kind}:{event.source}")

@@ -43,6 +43,14 @@ BEFORE: dict[str, list[str]] = {
     "jobs/leases/has_other_holder": ["UPDATE leases SET name = 'ann', holder = 'another', deadline = 2"],
     "worker/maintenance/read_note": ["UPDATE leases SET name = 'clock'"],
     "reports/fires/list_past": ["UPDATE items SET dedup_key = 'kx'"],
+    "inbox/items/list_awaited": ["UPDATE items SET awaits = 'x'"],
+    "inbox/items/undo_complete": [
+        "UPDATE claims SET kind = 'person'",
+        "UPDATE items SET state = 'delivered', claim = 1, ended_at = 1",
+    ],
+    "inbox/items/unhide": ["UPDATE items SET hidden_until = 2"],
+    "inbox/items/unhide_awaiting": ["UPDATE items SET awaits = 'x'"],
+    "inbox/items/unhide_due": ["UPDATE items SET hidden_until = 1"],
     "inbox/items/count_repeat": ["UPDATE items SET dedup_key = 'x'"],
     "inbox/items/find_by_key": ["UPDATE items SET dedup_key = 'x'"],
     "inbox/items/list_last_prompts": ["UPDATE events SET type = 'channel', route_channel = 'x', route_session = 'x'"],
@@ -80,6 +88,7 @@ NUMBERS |= {"cursor": 0, "limit": 10, "priority": 0}
 PLAN = {"catch_up": "once", "status": "pending"}
 NEW = {"id": "new"}
 ITEM_FILTER = {"message_type": None, "pattern": "%x%", "ref_type": None, "priority": 2, "channel": None}
+ITEM_FILTER |= {"origin": "x", "hidden": False}
 USAGE = {"period": 0, "offset": 0, "after_tokens": None}
 SAMPLES: dict[str, dict[str, Any]] = {
     "jobs/leases/has_other_holder": {"now": 1, "future": 3},
@@ -114,6 +123,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "inbox/items/list_source_heads": {"seen_sources": ["y"]},
     "inbox/item_lists/list_inbox": ITEM_FILTER,
     "inbox/item_lists/list_inbox_newest": ITEM_FILTER,
+    "inbox/item_lists/find_matching": ITEM_FILTER,
+    "inbox/item_lists/list_groups": ITEM_FILTER,
     "inbox/item_lists/list_inbox_broadcasts": ITEM_FILTER | {"sender": None},
     "inbox/item_lists/list_all": ITEM_FILTER | {"last_recipient": None},
     "inbox/item_lists/list_all_newest": ITEM_FILTER | {"last_recipient": None},

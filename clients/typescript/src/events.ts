@@ -4,6 +4,7 @@ import type {
   AgentActivity,
   Decision,
   Gate,
+  InboxChange,
   Item,
   Message,
   MessageDelta,
@@ -34,6 +35,7 @@ export interface EventData {
   "space.message.streaming": MessageStart | MessageDelta | MessageDone;
   "space.message.failed": MessageFailed;
   "inbox.item": Item;
+  "inbox.changed": InboxChange;
   "shared.entry": SharedEntry;
   "shared.entry.streaming": ReplyStart | ReplyDelta | ReplyDone;
   "shared.entry.failed": ReplyFailed;

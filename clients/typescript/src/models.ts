@@ -18,6 +18,8 @@ export interface Account {
   expired: number;
   dead: number;
   discarded: number;
+  /** number of pending items that are snoozed */
+  hidden: number;
   balanced: boolean;
 }
 
@@ -551,6 +553,15 @@ export interface CloseConnection {
   id: string;
 }
 
+/** What `completeItems` asks. */
+export interface CompleteItems {
+  name: string;
+  /** these items */
+  events?: string[];
+  /** instead of `events`: the items that this filter lets through */
+  matching?: Matching | null;
+}
+
 export interface Config {
   model: Model;
   description: string;
@@ -752,6 +763,15 @@ export interface DiscardEvent {
   id: string;
   /** one recipient; default: all */
   name?: string | null;
+}
+
+/** What `discardItems` asks. */
+export interface DiscardItems {
+  name: string;
+  /** these items */
+  events?: string[];
+  /** instead of `events`: the items that this filter lets through */
+  matching?: Matching | null;
 }
 
 /** What `drainInbox` asks. */
@@ -981,6 +1001,12 @@ export interface HistoryStep {
   failedRuns: number;
 }
 
+/** Items of an inbox were done, undone, snoozed, shown again (`return`), discarded or replayed. */
+export interface InboxChange {
+  recipient: string;
+  cause: string;
+}
+
 /** An event with its state for one recipient. */
 export interface Item {
   eventId: string;
@@ -1012,6 +1038,30 @@ export interface Item {
   seenAt: Time | null;
   endedAt: Time | null;
   receipt: Receipt | null;
+  /** until when a snoozed item is hidden */
+  hiddenUntil?: Time;
+  /** the event that shows a snoozed item before */
+  awaits?: string;
+}
+
+/** Items of one type by one sender, or of one source if they have no sender. */
+export interface ItemGroup {
+  type: EventType;
+  /** the name of the sender, else the source; a filter takes it */
+  origin: string;
+  count: number;
+  /** of the most urgent one */
+  priority: number;
+  firstAt: Time;
+  latest: Item;
+}
+
+export interface ItemGroups {
+  groups: ItemGroup[];
+  /** number of items in these groups */
+  total: number;
+  /** when they were counted; as `until` it leaves out what came since */
+  at: Time;
 }
 
 export interface ItemPage {
@@ -1288,12 +1338,45 @@ export interface ListInbox {
   text?: string;
   /** only events that came through this channel */
   channel?: string;
+  /** only events of this sender, or of this source without a sender */
+  origin?: string;
+  /** only snoozed items; with false, only others */
+  hidden?: boolean;
   /** list the last arrivals first; default: false */
   newestFirst?: boolean;
   /** `next` of the previous page; default: 0 */
   after?: number | string;
   /** maximum number of results; default: 100 */
   limit?: number;
+}
+
+/** What `listItemGroups` asks. */
+export interface ListItemGroups {
+  name: string;
+  /** only items in this state */
+  state?: ItemState;
+  /** only events of this type */
+  type?: EventType;
+  /** only mail of this type */
+  messageType?: string;
+  /** only events of this priority */
+  priority?: number;
+  /** only events of this sender */
+  sender?: string;
+  /** only events about this subject */
+  ref?: string;
+  /** only items that arrived since this time */
+  since?: string;
+  /** only items that arrived before this time */
+  until?: string;
+  /** only events whose subject or content has it */
+  text?: string;
+  /** only events that came through this channel */
+  channel?: string;
+  /** only events of this sender, or of this source without a sender */
+  origin?: string;
+  /** only snoozed items; with false, only others; default: false */
+  hidden?: boolean;
 }
 
 /** What `listItems` asks. */
@@ -1318,6 +1401,10 @@ export interface ListItems {
   text?: string;
   /** only events that came through this channel */
   channel?: string;
+  /** only events of this sender, or of this source without a sender */
+  origin?: string;
+  /** only snoozed items; with false, only others */
+  hidden?: boolean;
   /** list the last arrivals first; default: false */
   newestFirst?: boolean;
   /** `next` of the previous page */
@@ -1628,6 +1715,28 @@ export interface MarkRead {
 export interface MarkSeen {
   name: string;
   events: string[];
+}
+
+/** A filter, as of the list of items; by default it lets pending items through that are not snoozed. */
+export interface Matching {
+  /** only items in this state */
+  state?: ItemState | null;
+  /** only events of this type */
+  type?: EventType | null;
+  messageType?: string | null;
+  priority?: number | null;
+  sender?: string | null;
+  /** only events about this subject */
+  ref?: string | null;
+  /** only items that arrived since this time */
+  since?: string | null;
+  until?: string | null;
+  text?: string | null;
+  channel?: string | null;
+  /** only events of this sender, or of this source without a sender */
+  origin?: string | null;
+  /** only snoozed items; with false, only others; default: false */
+  hidden?: boolean | null;
 }
 
 export interface Mcp {
@@ -2160,6 +2269,8 @@ export interface Recipient {
   seenAt: Time | null;
   endedAt: Time | null;
   receipt: Receipt | null;
+  hiddenUntil?: Time;
+  awaits?: string;
 }
 
 /** A subject in another system. */
@@ -2778,6 +2889,24 @@ export interface SignInLink {
   expiresAt: Time;
 }
 
+/** What `snoozeItems` asks. */
+export interface SnoozeItems {
+  name: string;
+  /** these items */
+  events?: string[];
+  /** instead of `events`: the items that this filter lets through */
+  matching?: Matching | null;
+  /** the time when they are shown again */
+  until?: string | null;
+  /** instead of `until`: a duration, such as 3h */
+  within?: string | null;
+  /**
+   * the event that shows them again, for people: from:NAME, about:TYPE:ID, TYPE or TYPE:SOURCE; after 30 days they are
+   * shown again without it
+   */
+  awaits?: string | null;
+}
+
 export interface Space {
   id: string;
   name: string;
@@ -3007,6 +3136,17 @@ export interface Transport {
   reason: string | null;
 }
 
+/** How many items were changed. */
+export interface Triage {
+  count: number;
+  /** the filter lets more items through: repeat the request */
+  more: boolean;
+  /** of items that are done: what `undo` takes */
+  receipt?: string;
+  /** when snoozed items are shown again at the latest */
+  hiddenUntil?: Time;
+}
+
 /** A trigger, without its secret or token. */
 export interface Trigger {
   name: string;
@@ -3085,6 +3225,14 @@ export interface Turn {
   result: Result | null;
 }
 
+/** What `undoDone` asks. */
+export interface UndoDone {
+  name: string;
+  /** these items */
+  events?: string[];
+  receipt?: string | null;
+}
+
 export interface UnreadSpace {
   id: string;
   name: string;
@@ -3120,6 +3268,15 @@ export interface UnroutedMessagePage {
 }
 
 export type UnroutedReason = "missing_metadata" | "no_route" | "no_target";
+
+/** What `unsnoozeItems` asks. */
+export interface UnsnoozeItems {
+  name: string;
+  /** these items */
+  events?: string[];
+  /** instead of `events`: the items that this filter lets through */
+  matching?: Matching | null;
+}
 
 /** What runs have used. It has the fields `agent`, `model`, `cause` and `startsAt` by which it is grouped. */
 export interface Usage {

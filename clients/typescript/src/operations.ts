@@ -34,6 +34,7 @@ import type {
   CheckStore,
   ClaimBatch,
   CloseConnection,
+  CompleteItems,
   Connection,
   ConnectionPage,
   CreateKey,
@@ -48,6 +49,7 @@ import type {
   DeleteTrigger,
   DiscardDeadLetter,
   DiscardEvent,
+  DiscardItems,
   DrainInbox,
   EndPairing,
   Entity,
@@ -59,6 +61,7 @@ import type {
   GoalPage,
   Health,
   History,
+  ItemGroups,
   ItemPage,
   Items,
   Key,
@@ -81,6 +84,7 @@ import type {
   ListGates,
   ListGoals,
   ListInbox,
+  ListItemGroups,
   ListItems,
   ListKeys,
   ListMail,
@@ -197,6 +201,7 @@ import type {
   ShowUsage,
   ShowWorkItem,
   SignInLink,
+  SnoozeItems,
   Space,
   SpacePage,
   StepPage,
@@ -206,13 +211,16 @@ import type {
   TopicMessagePage,
   TopicPage,
   TopicVerification,
+  Triage,
   Trigger,
   TriggerAgent,
   TriggerPage,
   TriggerPreview,
   Triggered,
+  UndoDone,
   UnroutedMessage,
   UnroutedMessagePage,
+  UnsnoozeItems,
   UsagePage,
   VerifyTopic,
   WakeAgent,
@@ -581,6 +589,42 @@ export abstract class Operations {
    */
   watchAll(request: WatchAll = {}, options?: StreamOptions): AsyncGenerator<GatepostEvent> {
     return this.watch("/api/stream", request, options);
+  }
+
+  /** Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups. */
+  listItemGroups(request: ListItemGroups, options?: CallOptions): Promise<ItemGroups> {
+    return this.call(["GET", "/api/inbox/{name}/groups", "safe"], request, options);
+  }
+
+  /** Mark items of a person as done: these, or up to 1,000 that a filter lets through. */
+  completeItems(request: CompleteItems, options?: CallOptions): Promise<Triage> {
+    return this.call(["POST", "/api/inbox/{name}/done", "keyed"], request, options);
+  }
+
+  /**
+   * Make items pending again that a person was done with in the last 10 seconds: these, or all of one receipt. The
+   * senders of mail have heard that it was read.
+   */
+  undoDone(request: UndoDone, options?: CallOptions): Promise<Triage> {
+    return this.call(["POST", "/api/inbox/{name}/undo", "keyed"], request, options);
+  }
+
+  /** Discard pending or dead items: these, or up to 1,000 that a filter lets through. Questions stay. */
+  discardItems(request: DiscardItems, options?: CallOptions): Promise<Triage> {
+    return this.call(["POST", "/api/inbox/{name}/discard", "keyed"], request, options);
+  }
+
+  /**
+   * Hide pending items until a time or an event, whichever comes first: these, or up to 1,000 that a filter lets
+   * through. They stay pending; nobody reads them meanwhile, and they wake their recipient when they are shown again.
+   */
+  snoozeItems(request: SnoozeItems, options?: CallOptions): Promise<Triage> {
+    return this.call(["POST", "/api/inbox/{name}/snooze", "keyed"], request, options);
+  }
+
+  /** Show snoozed items again now: these, or up to 1,000 that a filter lets through. */
+  unsnoozeItems(request: UnsnoozeItems, options?: CallOptions): Promise<Triage> {
+    return this.call(["POST", "/api/inbox/{name}/unsnooze", "keyed"], request, options);
   }
 
   /**

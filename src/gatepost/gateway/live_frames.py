@@ -20,6 +20,8 @@ There are three topics of frames alone, for those who may see everything: `ALL_A
     plan.set  plan.fired                                         {"id", "owner"}, as far as the signal knows them
     trigger.added  .changed  .deleted  .fired  .working  .failing    {"name"}
 
+An inbox has one as well, for its readers: `inbox.changed` says that items were done, snoozed, discarded or shown again.
+
 Nothing depends on a frame, so a lost signal is not made up for.
 """
 
@@ -40,7 +42,7 @@ from gatepost.errors import GatepostError
 from gatepost.gates import decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision_handlers import view_decision
 from gatepost.gates.gate_handlers import view_gate
-from gatepost.gateway.stream_event_models import EVENTS, PlanChangeView, TriggerChangeView, build_frame
+from gatepost.gateway.stream_event_models import EVENTS, InboxChangeView, PlanChangeView, TriggerChangeView, build_frame
 from gatepost.inbox.event import Event, EventType
 from gatepost.operations.operation import View
 
@@ -53,6 +55,8 @@ ALL_AGENTS: Final = Topic("agents")
 ALL_GATES: Final = Topic("gates")
 ALL_FIRES: Final = Topic("fires")
 GATE_EVENTS: Final = ("gate.opened", "gate.resolved", "decision.asked", "decision.answered")
+#: the causes of signals that say that items of an inbox have changed
+INBOX_CHANGES: Final = frozenset(("done", "undo", "snooze", "return", "discard", "replay"))
 #: gates and decisions that may wait for `GateFrames`; it drops more than that
 _QUEUE_LIMIT: Final = 1_000
 #: conversations that one agent is shown to think about
@@ -74,6 +78,14 @@ def build_fire_frame(signal: Signal) -> Frame | None:
         plan_id = data.get("planId") if isinstance(data, dict) else None
         return build_frame(ALL_FIRES, "plan.fired", PlanChangeView(owner=name, id=plan_id or UNSET))
     return None
+
+
+def build_change_frame(signal: Signal) -> Frame | None:
+    """Return what a signal says of items of an inbox that have changed; None if it is about something else."""
+    kind, name = signal.topic
+    if kind != "inbox" or signal.cause not in INBOX_CHANGES:
+        return None
+    return build_frame(signal.topic, "inbox.changed", InboxChangeView(recipient=name, cause=signal.cause))
 
 
 @dataclass(slots=True, eq=False)

@@ -60,12 +60,20 @@ class TriggerChangeView(View):
     name: str
 
 
+class InboxChangeView(View):
+    """Items of an inbox were done, undone, snoozed, shown again (`return`), discarded or replayed."""
+
+    recipient: str
+    cause: str
+
+
 #: by the name of an event: the models that its data may have
 EVENTS: Final[Mapping[str, tuple[type[View], ...]]] = {
     "space.message": (MessageView,),
     "space.message.streaming": residents.EVENTS["space.message.streaming"],
     "space.message.failed": residents.EVENTS["space.message.failed"],
     "inbox.item": (ItemView,),
+    "inbox.changed": (InboxChangeView,),
     "shared.entry": (SharedEntryView,),
     "shared.entry.streaming": residents.EVENTS["shared.entry.streaming"],
     "shared.entry.failed": residents.EVENTS["shared.entry.failed"],

@@ -38,7 +38,7 @@ import structlog
 
 from gatepost.core.signals import EVERY_INBOX, KEYS, Frame, Signal, SignalTopicKind, Topic, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_fire_frame
+from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_change_frame, build_fire_frame
 from gatepost.gateway.stream_limits import Backlog
 
 log = structlog.get_logger("gatepost.live")
@@ -217,6 +217,8 @@ class LiveStreams:
             case Signal(topic=topic):
                 if topic in self._tails:
                     self._tails[topic].wake_event.set()
+                    if (change := build_change_frame(signal)) is not None:
+                        self._deliver(topic, change)
                 if ALL_FIRES in self._tails and (frame := build_fire_frame(signal)) is not None:
                     self._deliver(ALL_FIRES, frame)
                 if signal.cause in _MEMBERSHIP_CAUSES:

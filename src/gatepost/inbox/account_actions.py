@@ -15,7 +15,7 @@ _ACCOUNT: Final = Mapper(Account)
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
     """Return the account of one inbox, or of all, at one moment."""
-    return _ACCOUNT.fetch_all(tx, "inbox/accounts/read", recipient=directory.find_number(tx, name))
+    return _ACCOUNT.fetch_all(tx, "inbox/accounts/read", recipient=directory.find_number(tx, name), now=tx.now)
 
 
 def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:

@@ -25,6 +25,8 @@ class Account(Struct, frozen=True, kw_only=True):
     expired: int
     dead: int
     discarded: int
+    #: of the pending ones, how many are snoozed
+    hidden: int = 0
 
     @property
     def total(self) -> int:
@@ -46,6 +48,7 @@ class AccountView(RecordView[Account]):
     expired: Count
     dead: Count
     discarded: Count
+    hidden: Annotated[int, Meta(ge=0, description="number of pending items that are snoozed")]
     balanced: Annotated[bool, Source("is_balanced")]
 
 

@@ -130,3 +130,5 @@ class StoredState(Struct, frozen=True, kw_only=True):
 
     arrival: int
     state: ItemState
+    #: it is snoozed
+    is_hidden: bool = False

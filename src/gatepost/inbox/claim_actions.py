@@ -129,7 +129,9 @@ def claim(
     recipient, fence = lock_inbox(tx, name, terms)
     if events:
         states = items.read_states(tx, recipient.number, (), [ids.check("evt", event) for event in events])
-        arrivals = sorted({item.arrival for item in states.values() if item.state is ItemState.PENDING})
+        arrivals = sorted(
+            {item.arrival for item in states.values() if item.state is ItemState.PENDING and not item.is_hidden}
+        )
         return claim_items(tx, recipient, fence, [SelectedItem(arrival) for arrival in arrivals], terms)
     waiting_items = find_candidates(tx, recipient.number, terms)
     selection = batch_rules.select_batch(waiting_items, limit=limit, budget=budget)

@@ -2,8 +2,8 @@
 An event: one thing that happened.
 
 An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
-`Pushed`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes, `FindSentEvent` asks one of them
-(`reactions.py`).
+`Pushed`, `PersonsReached`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes, `FindSentEvent`
+asks one of them (`reactions.py`).
 `parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
 and the type checker finds a case that is missing.
 """
@@ -18,7 +18,7 @@ from msgspec import Struct
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
-from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Invalid, quote_value
 from gatepost.reactions import RoomQuestion
 
@@ -198,6 +198,9 @@ class Item(Struct, frozen=True, kw_only=True):
     seen_at: Instant | None = None
     ended_at: Instant | None = None
     receipt: Receipt | None = None
+    #: while it is snoozed: until when, and the event that ends it before
+    hidden_until: Instant | None = None
+    awaits: str | None = None
 
 
 class Push(Struct, frozen=True, kw_only=True):
@@ -256,6 +259,12 @@ class Pushed(NamedTuple):
 
     event: Event
     persons: Sequence[int]
+
+
+class PersonsReached(NamedTuple):
+    """Events were stored, each for people who had not got it before."""
+
+    events: Sequence[tuple[Event, Sequence[Entity]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class EventView(RecordView[Item], kw_only=True):
         return self.data | extra
 
 
-class ItemView(EventView):
+class ItemView(EventView, kw_only=True):
     """An event with its state for one recipient."""
 
     recipient: str
@@ -157,6 +157,8 @@ class ItemView(EventView):
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
+    hidden_until: Annotated[Time | UnsetType, describe("until when a snoozed item is hidden")] = UNSET
+    awaits: Annotated[str | UnsetType, describe("the event that shows a snoozed item before")] = UNSET
 
 
 #: what a model gets of an event, and of an item
@@ -191,6 +193,8 @@ class RecipientView(View):
     seen_at: Time | None
     ended_at: Time | None
     receipt: ReceiptView | None
+    hidden_until: Time | UnsetType = UNSET
+    awaits: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, item: ItemView) -> Self:
@@ -202,6 +206,8 @@ class RecipientView(View):
             seen_at=item.seen_at,
             ended_at=item.ended_at,
             receipt=item.receipt,
+            hidden_until=item.hidden_until,
+            awaits=item.awaits,
         )
 
 

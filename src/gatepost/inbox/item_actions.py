@@ -73,6 +73,7 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
         raise Conflict(f"{event!r} is {state} for {person.name!r}, not pending")
     if not _deliver_with_receipt(tx, person, fence, item, person.name):
         raise Conflict(f"{event!r} is not pending for {person.name!r} any more")
+    signal_change(tx, person.name, "done")
     return _find_items(tx, event, person)[0][1]
 
 
@@ -104,6 +105,8 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
         if _compute_state(item, tx.now) in (ItemState.PENDING, ItemState.DEAD)
         and items.change_state(tx, number, item, ItemState.DISCARDED, ended_at=tx.now)
     ]
+    for item in discarded_items:
+        signal_change(tx, item.recipient, "discard")
     return discarded_items or _refuse(tx, event, event_items, "discarded", (ItemState.PENDING, ItemState.DEAD))
 
 
@@ -156,6 +159,11 @@ def close_items(tx: Transaction, recipients: Sequence[Entity], key: str, *, acto
                     _deliver_with_receipt(tx, recipient, 0, item, actor.name if actor is not None else "gatepost")
                 elif item.state is ItemState.PENDING:
                     items.change_state(tx, recipient.number, item, ItemState.DISCARDED, ended_at=tx.now)
+
+
+def signal_change(tx: Transaction, recipient: str, cause: str) -> None:
+    """Tell who looks at an inbox that items of it have changed; nobody has to wake."""
+    tx.after_commit(Signal(Topic("inbox", recipient), cause, wakes=False))
 
 
 def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Item, owner: str) -> bool:

@@ -1,6 +1,6 @@
 """Inboxes: read the items, and claim them in batches."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 from msgspec import Meta
 
@@ -48,9 +48,57 @@ OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
 
-#: in a filter
+# the fields of filters
+StateFilter = Annotated[ItemState | None, describe("only items in this state")]
+TypeFilter = Annotated[EventType | None, describe("only events of this type")]
 MessageType = Annotated[str, Meta(max_length=300, description="only mail of this type")] | None
+PriorityFilter = Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None
+SenderFilter = Annotated[str, Meta(max_length=300, description="only events of this sender")] | None
+RefFilter = Annotated[
+    str | None,
+    describe("only events about this subject", maxLength=2 * MAX_REF_LENGTH + 1),
+    Meta(examples=["task:0.0.123"]),
+]
+SinceFilter = Annotated[
+    str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
+]
+UntilFilter = Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None
+TextFilter = Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None
+ChannelFilter = Annotated[str, Meta(max_length=300, description="only events that came through this channel")] | None
+OriginFilter = Annotated[
+    str | None, describe("only events of this sender, or of this source without a sender", maxLength=300)
+]
+HiddenFilter = Annotated[bool | None, describe("only snoozed items; with false, only others")]
 Names = Annotated[tuple[str, ...], Meta(max_length=100)]
+
+
+class FilterFields(Protocol):
+    """The fields of a filter, in a request or in a part of one."""
+
+    @property
+    def state(self) -> ItemState | None: ...
+    @property
+    def type(self) -> EventType | None: ...
+    @property
+    def message_type(self) -> str | None: ...
+    @property
+    def priority(self) -> int | None: ...
+    @property
+    def sender(self) -> str | None: ...
+    @property
+    def ref(self) -> str | None: ...
+    @property
+    def since(self) -> str | None: ...
+    @property
+    def until(self) -> str | None: ...
+    @property
+    def text(self) -> str | None: ...
+    @property
+    def channel(self) -> str | None: ...
+    @property
+    def origin(self) -> str | None: ...
+    @property
+    def hidden(self) -> bool | None: ...
 
 
 class ClaimView(RecordView[Claim]):
@@ -90,24 +138,18 @@ class SeenView(View):
 class ItemsRequest(Request[Page[ItemView]], kw_only=True):
     """A request for those items of one inbox, or of all, that a filter lets through."""
 
-    state: Annotated[ItemState | None, describe("only items in this state")] = None
-    type: Annotated[EventType | None, describe("only events of this type")] = None
+    state: StateFilter = None
+    type: TypeFilter = None
     message_type: MessageType = None
-    priority: Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None = None
-    sender: Annotated[str, Meta(max_length=300, description="only events of this sender")] | None = None
-    ref: Annotated[
-        str | None,
-        describe("only events about this subject", maxLength=2 * MAX_REF_LENGTH + 1),
-        Meta(examples=["task:0.0.123"]),
-    ] = None
-    since: Annotated[
-        str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
-    ] = None
-    until: Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None = None
-    text: Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None = None
-    channel: Annotated[str, Meta(max_length=300, description="only events that came through this channel")] | None = (
-        None
-    )
+    priority: PriorityFilter = None
+    sender: SenderFilter = None
+    ref: RefFilter = None
+    since: SinceFilter = None
+    until: UntilFilter = None
+    text: TextFilter = None
+    channel: ChannelFilter = None
+    origin: OriginFilter = None
+    hidden: HiddenFilter = None
     newest_first: Annotated[bool, describe("list the last arrivals first")] = False
 
 
@@ -129,7 +171,7 @@ class ListItems(ItemsRequest):
         answer=ITEM_ANSWER,
         description="List the items of your inbox in order of arrival, also delivered ones. Nothing changes.",
         own_by_default=("name",),
-        hidden=("since", "until", "priority", "channel", "newest_first"),
+        hidden=("since", "until", "priority", "channel", "newest_first", "origin", "hidden"),
         defaults={"limit": 20},
         renames={"sender": "from"},
         doors=FOR_MCP,

@@ -15,8 +15,8 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import LimitOption, Noun, Outcome
 from gatepost.cli.current_agent import choose_recipient
 from gatepost.cli.gateway_or_store import CommandConnection, connect
-from gatepost.cli.parameters import JsonFlag, argument, flag, number, option
-from gatepost.core import ids, times
+from gatepost.cli.parameters import JsonFlag, flag, number, option
+from gatepost.core import times
 from gatepost.core.address import check_entity_address
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
@@ -26,12 +26,12 @@ from gatepost.inbox.event import EventType, Item, ItemState, Posted, Priority, R
 from gatepost.inbox.item_api import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.inbox.push.api import PushEvent
 from gatepost.inbox.push.commands import FIELDS, push
+from gatepost.inbox.triage_commands import EVENT, choose_owner
 from gatepost.settings import Configuration
 
 inbox = Noun("inbox", "Push, read and manage the items of inboxes.")
 commands = [inbox]
 
-EVENT: Final = argument("EVENT", "the id of an event, or of its mail", parse=ids.check_event)
 RECIPIENT: Final = option("--to", "NAME", "only for this recipient")
 To = Annotated[str | None, option("--to", "NAME", "whose inbox; by default that of the current agent")]
 
@@ -72,8 +72,9 @@ inbox.request("push", PushEvent, **FIELDS)(push)
     text=option("--text", "TEXT"),
     priority=option("--priority", "P", parse=lambda text: Priority.parse(text).value),
     channel=option("--channel", "C"),
+    origin=option("--origin", "NAME"),
     newest_first=flag("--newest", "the last arrivals first"),
-    **dict.fromkeys(("state", "since", "until", "after", "limit")),  # see below
+    **dict.fromkeys(("state", "since", "until", "after", "limit", "hidden")),  # see below
 )
 def list_items(
     request: ListItems,
@@ -83,6 +84,7 @@ def list_items(
     delivered: Annotated[bool, flag("--delivered", "only delivered items")] = False,
     expired: Annotated[bool, flag("--expired", "only expired items")] = False,
     dead: Annotated[bool, flag("--dead", "only items that failed too often")] = False,
+    snoozed: Annotated[bool, flag("--snoozed", "only snoozed items, which are pending and hidden")] = False,
     state: Annotated[
         str | None, option("--state", "STATE", f"one of {', '.join(ItemState)}", choices=list(ItemState))
     ] = None,
@@ -94,14 +96,15 @@ def list_items(
     """
     List the items of an inbox, in order of arrival.
 
-    By default it lists pending items. --to '*' lists all inboxes.
+    By default it lists pending items that are not snoozed. --to '*' lists all inboxes.
 
     Examples:
       gatepost inbox list --to analyst
       gatepost inbox list --to '*' --dead --json
       gatepost inbox list --to analyst --all --type mail --since 2h
     """
-    item_state = _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead)
+    is_default = not (every or delivered or expired or dead or state)
+    item_state = _parse_state(state, every=every, delivered=delivered, expired=expired, dead=dead, snoozed=snoozed)
     with connect(configuration) as connection:
         recipient = None if to in ("*", "ALL") else _choose_recipient(to, connection)
         now = connection.read_clock()
@@ -114,6 +117,8 @@ def list_items(
             "text": request.text,
             "priority": request.priority,
             "channel": request.channel,
+            "origin": request.origin,
+            "hidden": True if snoozed else False if is_default else None,
             "newest_first": request.newest_first,
             "since": _format_past(since, "--since", now),
             "until": _format_past(older, "--older", now),
@@ -255,23 +260,10 @@ def done(
       gatepost inbox done evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --as husam
     """
     with connect() as connection:
-        if person is None:
-            person = _choose_person(
-                connection.send(event_api.ShowEvent(id=event)), connection.configuration.settings.agent
-            )
+        person = choose_owner(connection, event, person)
         items = connection.send(event_api.MarkDone(id=event, name=person)).items
     outcome = _describe_items(items, "done for")
     output.done(outcome.document, outcome.line, outcome.message, json=json)
-
-
-def _choose_person(event: event_api.EventDetailView, current: str | None) -> str:
-    """Return the recipient who is meant if no one is named: the only one, or the current one."""
-    names = [recipient.name for recipient in event.recipients]
-    if len(names) == 1:
-        return names[0]
-    if current in names:
-        return current
-    raise Invalid(f"{event.event_id!r} has {len(names)} recipients", hint="say who is done with it: --as NAME")
 
 
 def _describe_items(items: Sequence[event_api.ItemView], change: str) -> Outcome:
@@ -282,6 +274,11 @@ def _describe_items(items: Sequence[event_api.ItemView], change: str) -> Outcome
     )
 
 
+inbox.import_verb("snooze", "gatepost.inbox.triage_commands", "build_snooze")
+inbox.import_verb("unsnooze", "gatepost.inbox.triage_commands", "build_unsnooze")
+inbox.import_verb("undo", "gatepost.inbox.triage_commands", "build_undo")
+
+
 def _choose_recipient(to: str | None, connection: CommandConnection) -> str:
     return check_entity_address(choose_recipient(to, connection.configuration))
 
@@ -290,10 +287,10 @@ def _parse_state(state: str | None, **flags: bool) -> ItemState | None:
     """Return the state that is asked for: pending if none is, None for all of them."""
     names = [name for name, is_set in flags.items() if is_set] + ([state] if state is not None else [])
     if len(names) > 1:
-        raise Invalid("give only one of --all, --delivered, --expired, --dead and --state")
+        raise Invalid("give only one of --all, --delivered, --expired, --dead, --snoozed and --state")
     if flags["every"]:
         return None
-    return ItemState.parse(names[0]) if names else ItemState.PENDING
+    return ItemState.parse(names[0]) if names and names != ["snoozed"] else ItemState.PENDING
 
 
 def _format_past(text: str | None, option: str, now: Instant) -> str | None:
@@ -328,6 +325,10 @@ def _describe_recipient(recipient: event_api.RecipientView) -> str:
         parts.append(f"by {recipient.receipt.owner} ({recipient.receipt.kind})")
     if recipient.attempts:
         parts.append(f"after {recipient.attempts} failures")
+    if recipient.hidden_until:
+        parts.append(f"snoozed until {recipient.hidden_until}")
+    if recipient.awaits:
+        parts.append(f"or until {recipient.awaits} comes")
     if recipient.seen_at is not None:
         parts.append(f"seen {recipient.seen_at}")
     return ", ".join(parts)

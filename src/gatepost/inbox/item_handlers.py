@@ -31,7 +31,7 @@ def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> Page[event
         after_recipient=recipient or None,
         newest_first=request.newest_first,
         cursor=lambda item: f"{item.event.arrival}-{item.recipient}",
-        **_build_filter(request),
+        **build_filter(request),
     )
 
 
@@ -45,7 +45,7 @@ def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> Page[event
         after=request.after,
         newest_first=request.newest_first,
         cursor=lambda item: item.event.arrival,
-        **_build_filter(request),
+        **build_filter(request),
     )
 
 
@@ -123,7 +123,8 @@ def mark_seen(tx: Transaction, request: api.MarkSeen, caller: Caller) -> api.See
     return api.SeenView(seen=items.mark_seen(tx, request.name, request.events))
 
 
-def _build_filter(request: api.ItemsRequest) -> ItemFilter:
+def build_filter(request: api.FilterFields) -> ItemFilter:
+    """Return the filter that a request, or a part of it, has."""
     return ItemFilter(
         state=request.state,
         type=request.type,
@@ -135,6 +136,8 @@ def _build_filter(request: api.ItemsRequest) -> ItemFilter:
         until=parse_field("until", request.until or None, parse_instant),
         text=request.text or None,
         channel=request.channel or None,
+        origin=request.origin or None,
+        hidden=request.hidden,
     )
 
 

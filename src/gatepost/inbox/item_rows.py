@@ -91,7 +91,11 @@ def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
 
 def list_candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
     """Return the pending ones of these items, the expired ones too."""
-    rows = tx.fetch_all("inbox/items/list_candidates_at", recipient=recipient, arrivals=arrivals) if arrivals else []
+    rows = (
+        tx.fetch_all("inbox/items/list_candidates_at", recipient=recipient, arrivals=arrivals, now=tx.now)
+        if arrivals
+        else []
+    )
     return build_candidates(rows)
 
 
@@ -100,7 +104,8 @@ def read_states(tx: Reader, recipient: int, keys: Sequence[str], events: Sequenc
     states: dict[str, StoredState] = {}
     rows = tx.fetch_all("inbox/items/read_states", recipient=recipient, keys=list(keys), events=list(events))
     for row in rows:
-        state = StoredState(arrival=row.arrival, state=find_state(row, tx.now))
+        is_hidden = row.hidden_until is not None and row.hidden_until > tx.now
+        state = StoredState(arrival=row.arrival, state=find_state(row, tx.now), is_hidden=is_hidden)
         states |= {row.event: state} | ({row.dedup_key: state} if row.dedup_key is not None else {})
     return states
 
@@ -216,6 +221,10 @@ class ItemFilter(TypedDict, total=False):
     ref: Ref | None
     #: the type of mail
     message_type: str | None
+    #: the name of the sender, or, of an event without a sender, its source
+    origin: str | None
+    #: it is snoozed, or it is not
+    hidden: bool | None
     #: the event came through this channel
     channel: str | None
     #: the event was created at this time or later
@@ -241,21 +250,14 @@ def list_page(
     this arrival that go to recipients after that one. With `newest_first`, go backwards: `after` is the last arrival
     seen too, and 0 is the beginning. Pending items past their time are shown as expired.
     """
-    since, priority, ref, text = filters.get("since"), filters.get("priority"), filters.get("ref"), filters.get("text")
+    since = filters.get("since")
     # Matches may be rare, so nothing is looked for among older events; if the clock was set back a little, events that
     # seem older may come later.
     first = 1 if since is None else find_first_arrival(tx, since - CLOCK_TOLERANCE)
     parameters: dict[str, Any] = {
-        **{
-            name: filters.get(name) for name in ("state", "type", "message_type", "sender", "channel", "since", "until")
-        },
-        "priority": None if priority is None else priority.value,
-        "ref_type": ref.type if ref else None,
-        "ref_id": ref.id if ref else None,
-        "pattern": None if text is None else f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%",
+        **build_filter_parameters(tx, filters),
         "after": first - 1 if newest_first else max(after, first - 1),
         "before": (after or _END) if newest_first else _END,
-        "now": tx.now,
         "limit": limit,
     }
     if recipient is not None:
@@ -272,6 +274,20 @@ def list_page(
     merged.add(tx.fetch_page(broadcasts, newest_first=newest_first, **parameters))
     merged.add(tx.fetch_page(stored, **parameters))
     return [build_item(row, tx.now) for row in merged.end(limit)]
+
+
+def build_filter_parameters(tx: Reader, filters: ItemFilter) -> dict[str, Any]:
+    """Return the parameters of a statement that has the part `item_filters`."""
+    priority, ref, text = filters.get("priority"), filters.get("ref"), filters.get("text")
+    names = ("state", "type", "message_type", "sender", "origin", "hidden", "channel", "since", "until")
+    return {
+        **{name: filters.get(name) for name in names},
+        "priority": None if priority is None else priority.value,
+        "ref_type": ref.type if ref else None,
+        "ref_id": ref.id if ref else None,
+        "pattern": None if text is None else f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%",
+        "now": tx.now,
+    }
 
 
 class _MergedPage:
@@ -346,6 +362,8 @@ def build_item(row: Row, now: Instant | None = None) -> Item:
         receipt=Receipt(kind=row.claim_kind, owner=row.claim_owner, at=row.ended_at or row.claim_at)
         if row.claim_kind
         else None,
+        hidden_until=row.hidden_until if row.state == "pending" else None,
+        awaits=row.awaits if row.state == "pending" else None,
     )
 
 

@@ -18,7 +18,7 @@ import structlog
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import JANITOR, Signal, Topic
-from gatepost.inbox import expiry_actions as expiry, wake_actions as wakes
+from gatepost.inbox import expiry_actions as expiry, triage_actions as triage, wake_actions as wakes
 from gatepost.mail import mail_actions as mail, read_receipt_actions
 from gatepost.residents.runs import deferred_call_actions as deferred_calls, resume_actions as run_resume
 from gatepost.worker import clock_repair_actions as clock_repair, retention_actions as retention
@@ -31,6 +31,7 @@ _MAX_STEPS: Final = 20
 _TASKS: Final[Mapping[str, Callable[[Transaction], int]]] = {
     "lapse claims": expiry.lapse_claims,
     "expire items": expiry.expire_items,
+    "return snoozed items": triage.return_due,
     "remove old rows": retention.reap,
     "expire calls": deferred_calls.expire_calls,
     "report unread mail": read_receipt_actions.report_overdue,

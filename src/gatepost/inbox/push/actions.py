@@ -29,7 +29,19 @@ from gatepost.inbox import (
     event_rows as events,
     item_rows as items,
 )
-from gatepost.inbox.event import Delivery, Event, EventType, Priority, Push, Pushed, PushResult, Ref, Sender, Trust
+from gatepost.inbox.event import (
+    Delivery,
+    Event,
+    EventType,
+    PersonsReached,
+    Priority,
+    Push,
+    Pushed,
+    PushResult,
+    Ref,
+    Sender,
+    Trust,
+)
 from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
 
 #: the dedup keys of alerts by Gatepost itself begin with it
@@ -318,14 +330,17 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     ]
     push_alerts(tx, alerts)
     for draft in drafts:
-        if draft.event.priority <= tx.limits.channel_notify:
-            persons = [
-                recipient.number
-                for recipient in draft.recipients
-                if recipient.kind is EntityKind.HUMAN and recipient.number in draft.new_recipients
-            ]
-            if persons:
-                tx.react(Pushed(draft.event, persons))
+        persons = _list_new_persons(draft) if draft.event.priority <= tx.limits.channel_notify else []
+        if persons:
+            tx.react(Pushed(draft.event, [person.number for person in persons]))
+
+
+def _list_new_persons(draft: EventDraft) -> list[Entity]:
+    return [
+        recipient
+        for recipient in draft.recipients
+        if recipient.kind is EntityKind.HUMAN and recipient.number in draft.new_recipients
+    ]
 
 
 def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
@@ -359,6 +374,9 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
                 tx.after_commit(
                     Signal(Topic("inbox", recipient.name), draft.event.type, draft.event, draft.event.wakes)
                 )
+    reached = [(draft.event, persons) for draft in new_drafts if (persons := _list_new_persons(draft))]
+    if reached:
+        tx.react(PersonsReached(reached))
 
 
 def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:

@@ -14,11 +14,14 @@ SELECT
     CAST(coalesce(sum(CASE WHEN i.state = 'dead' THEN i.items END), 0) AS BIGINT) AS dead,
     CAST(
         coalesce(sum(CASE WHEN i.state = 'discarded' THEN i.items END), 0) + coalesce(max(t.discarded), 0) AS BIGINT
-    ) AS discarded
+    ) AS discarded,
+    CAST(coalesce(max(i.hidden), 0) AS BIGINT) AS hidden
 FROM entities e
 LEFT JOIN accounts t ON t.recipient = e.number
 LEFT JOIN (
-    SELECT recipient, state, count(*) AS items
+    SELECT
+        recipient, state, count(*) AS items,
+        sum(CASE WHEN state = 'pending' AND hidden_until > :now THEN 1 ELSE 0 END) AS hidden
     FROM items
     WHERE CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT)
     GROUP BY recipient, state

@@ -48,6 +48,7 @@ SELECT
             FROM items i
             WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
+                AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
                 AND (i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
                 )))
@@ -71,6 +72,7 @@ WHERE n.name = :agent
             FROM items i
             WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
+                AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         )
         OR EXISTS (
             SELECT 1 FROM claims c WHERE c.recipient = e.number AND c.ended_at IS NULL AND c.deadline <= :now

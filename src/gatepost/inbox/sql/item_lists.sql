@@ -5,7 +5,7 @@ SELECT
     e.subject, e.content, e.data, i.priority, i.dedup_key, e.created_at, i.expires_at,
     e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, i.wakes,
     i.state, i.attempts, i.seen_at, i.ended_at, c.kind AS claim_kind, c.owner AS claim_owner, c.taken_at AS claim_at,
-    e.occurred_at, i.times
+    e.occurred_at, i.times, i.hidden_until, i.awaits
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 JOIN entities r ON r.number = i.recipient
@@ -21,6 +21,11 @@ LEFT JOIN claims c ON c.number = i.claim
     AND (CAST(:type AS TEXT) IS NULL OR e.type = CAST(:type AS TEXT))
     AND (CAST(:priority AS SMALLINT) IS NULL OR i.priority = CAST(:priority AS SMALLINT))
     AND (CAST(:sender AS TEXT) IS NULL OR s.name = CAST(:sender AS TEXT))
+    AND (CAST(:origin AS TEXT) IS NULL OR i.source = CAST(:origin AS TEXT))
+    AND (
+        CAST(:hidden AS BOOLEAN) IS NULL
+        OR COALESCE(i.state = 'pending' AND i.hidden_until > :now, FALSE) = CAST(:hidden AS BOOLEAN)
+    )
     AND (CAST(:ref_type AS TEXT) IS NULL OR (e.ref_type = CAST(:ref_type AS TEXT) AND e.ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:channel AS TEXT) IS NULL OR e.route_channel = CAST(:channel AS TEXT))
     AND (
@@ -42,6 +47,8 @@ LEFT JOIN claims c ON c.number = i.claim
     AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
     AND (CAST(:priority AS SMALLINT) IS NULL OR priority = CAST(:priority AS SMALLINT))
     AND (CAST(:sender AS TEXT) IS NULL OR sender_name = CAST(:sender AS TEXT))
+    AND (CAST(:origin AS TEXT) IS NULL OR COALESCE(sender_name, source) = CAST(:origin AS TEXT))
+    AND (CAST(:hidden AS BOOLEAN) IS NULL OR NOT CAST(:hidden AS BOOLEAN))
     AND (CAST(:ref_type AS TEXT) IS NULL OR (ref_type = CAST(:ref_type AS TEXT) AND ref_id = CAST(:ref_id AS TEXT)))
     AND (CAST(:channel AS TEXT) IS NULL OR route_channel = CAST(:channel AS TEXT))
     AND (
@@ -129,4 +136,29 @@ WHERE +arrival > :after AND +arrival < :before
 ORDER BY
     CASE WHEN CAST(:newest_first AS BOOLEAN) THEN -arrival ELSE arrival END,
     CASE WHEN CAST(:newest_first AS BOOLEAN) THEN -recipient ELSE recipient END
+LIMIT :limit
+
+-- name: find_matching
+-- The stored items of an inbox that a filter lets through.
+SELECT i.arrival
+FROM items i
+JOIN events e ON e.arrival = i.arrival
+LEFT JOIN entities s ON s.number = e.sender
+WHERE i.recipient = :recipient
+    {item_filters}
+ORDER BY i.arrival
+LIMIT :limit
+
+-- name: list_groups
+-- The same, counted by type and sender, or source where there is no sender; the most urgent first.
+SELECT
+    e.type, i.source AS origin, count(*) AS total, min(i.priority) AS priority, max(i.arrival) AS last_arrival,
+    min(e.created_at) AS first_at
+FROM items i
+JOIN events e ON e.arrival = i.arrival
+LEFT JOIN entities s ON s.number = e.sender
+WHERE i.recipient = :recipient
+    {item_filters}
+GROUP BY e.type, i.source
+ORDER BY priority, last_arrival DESC
 LIMIT :limit

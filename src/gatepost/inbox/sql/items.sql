@@ -42,6 +42,7 @@ FROM items
 WHERE recipient = :recipient
     AND state = 'pending'
     AND (expires_at IS NULL OR expires_at > :now)
+    AND (hidden_until IS NULL OR hidden_until <= :now)
 ORDER BY priority, sender_is_person DESC, arrival
 LIMIT :limit
 
@@ -49,28 +50,29 @@ LIMIT :limit
 SELECT arrival, priority, sender_is_person, source, size
 FROM items
 WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+    AND (hidden_until IS NULL OR hidden_until <= :now)
 
 -- name: read_states (sqlite)
 -- Items of a recipient by their keys, or by the ids of their events. Both parts begin with the keys or ids: a recipient
 -- may have many items.
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM json_each(:keys) k
 CROSS JOIN items i ON i.recipient = :recipient AND i.dedup_key = k.value AND i.dedup_key IS NOT NULL
 JOIN events e ON e.arrival = i.arrival
 UNION
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM json_each(:events) k
 CROSS JOIN events e ON e.id = k.value
 CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 
 -- name: read_states (postgres)
 -- Items of a recipient by their keys, or by the ids of their events.
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM items i
 JOIN events e ON e.arrival = i.arrival
 WHERE i.recipient = :recipient AND i.dedup_key IN :keys[]
 UNION
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at
+SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM events e
 JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 WHERE e.id IN :events[]
@@ -104,6 +106,7 @@ JOIN items i ON i.recipient = :recipient AND i.arrival IN (
     FROM items j
     WHERE j.recipient = :recipient AND j.state = 'pending' AND j.source = other.source
         AND (j.expires_at IS NULL OR j.expires_at > :now)
+        AND (j.hidden_until IS NULL OR j.hidden_until <= :now)
     ORDER BY j.priority, j.arrival
     LIMIT :per_source
 )
@@ -118,6 +121,7 @@ FROM (
     SELECT 1 AS waiting
     FROM items
     WHERE recipient = :recipient AND state = 'pending' AND priority > -1 AND (expires_at IS NULL OR expires_at > :now)
+        AND (hidden_until IS NULL OR hidden_until <= :now)
     LIMIT :limit
 ) AS counted
 
@@ -128,6 +132,7 @@ FROM (
     SELECT arrival
     FROM items
     WHERE recipient = :recipient AND state = 'pending' AND priority = 4 AND (expires_at IS NULL OR expires_at > :now)
+        AND (hidden_until IS NULL OR hidden_until <= :now)
     UNION ALL
     SELECT arrival
     FROM pending_broadcasts
@@ -152,6 +157,7 @@ WHERE arrival = (
     FROM items i
     JOIN entities r ON r.number = i.recipient
     WHERE i.state = 'pending' AND (i.expires_at IS NULL OR i.expires_at > :now)
+        AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         AND r.kind <> 'human' AND r.retired_at IS NULL
 )
 
@@ -230,6 +236,7 @@ SELECT * FROM inbox_items
 WHERE recipient = :recipient AND state = 'pending'
     AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
     AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
+    AND (hidden_until IS NULL OR hidden_until <= :now)
 UNION ALL
 SELECT * FROM pending_broadcasts
 WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
@@ -288,7 +295,7 @@ SELECT
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN content END AS content,
     CASE WHEN row_number() OVER (ORDER BY recipient) = 1 THEN data END AS data,
     priority, dedup_key, created_at, expires_at, ref_type, ref_id, route_channel, route_session, hops, trust, wakes,
-    state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at, times
+    state, attempts, seen_at, ended_at, claim_kind, claim_owner, claim_at, occurred_at, times, hidden_until, awaits
 FROM inbox_items
 WHERE id = :event AND (CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT))
 ORDER BY recipient
@@ -311,7 +318,8 @@ WHERE state = 'claimed' AND source = :name AND claim IN (SELECT number FROM clai
 UPDATE items SET
     state = :to_state, claim = CAST(:claim AS BIGINT), ended_at = CAST(:ended_at AS BIGINT),
     attempts = CASE WHEN :to_state = 'pending' THEN 0 ELSE attempts END,
-    expires_at = CASE WHEN :to_state = 'pending' THEN NULL ELSE expires_at END
+    expires_at = CASE WHEN :to_state = 'pending' THEN NULL ELSE expires_at END,
+    hidden_until = NULL, awaits = NULL
 WHERE recipient = :recipient AND arrival = :arrival AND state = :from_state
 
 -- name: mark_seen
@@ -374,3 +382,69 @@ FROM (SELECT arrival FROM items WHERE recipient = :recipient ORDER BY arrival DE
 JOIN events e ON e.arrival = i.arrival
 WHERE e.type = 'channel' AND e.route_session = :session
 ORDER BY i.arrival DESC
+
+-- name: complete
+-- A person is done with items; the claim is the receipt of all of them.
+UPDATE items SET state = 'delivered', claim = :claim, ended_at = :now, hidden_until = NULL, awaits = NULL
+WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+    AND (expires_at IS NULL OR expires_at > :now)
+RETURNING arrival
+
+-- name: undo_complete
+-- The receipt stays. One with the fence 0 is not the person's own doing (`close_items`).
+UPDATE items SET state = 'pending', ended_at = NULL
+WHERE recipient = :recipient AND state = 'delivered' AND ended_at > :since
+    AND claim IN (
+        SELECT number
+        FROM claims
+        WHERE recipient = :recipient AND kind = 'person' AND fence > 0
+            AND (CAST(:receipt AS TEXT) IS NULL OR id = CAST(:receipt AS TEXT))
+    )
+    AND (CAST(:receipt AS TEXT) IS NOT NULL OR arrival IN :arrivals[])
+RETURNING arrival
+
+-- name: discard
+UPDATE items SET state = 'discarded', claim = NULL, ended_at = :now, hidden_until = NULL, awaits = NULL
+WHERE recipient = :recipient AND arrival IN :arrivals[]
+    AND (state = 'dead' OR (state = 'pending' AND (expires_at IS NULL OR expires_at > :now)))
+RETURNING arrival
+
+-- name: hide
+UPDATE items SET hidden_until = :until, awaits = CAST(:awaits AS TEXT)
+WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+    AND (expires_at IS NULL OR expires_at > :now)
+RETURNING arrival
+
+-- name: unhide
+UPDATE items SET hidden_until = NULL, awaits = NULL
+WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending' AND hidden_until IS NOT NULL
+RETURNING arrival
+
+-- name: list_awaited
+-- What the hidden items of these recipients wait for.
+SELECT DISTINCT recipient, awaits
+FROM items
+WHERE recipient IN :recipients[] AND state = 'pending' AND awaits IS NOT NULL
+
+-- name: unhide_awaiting
+UPDATE items SET hidden_until = NULL, awaits = NULL
+WHERE recipient = :recipient AND state = 'pending' AND awaits = :awaits
+RETURNING arrival
+
+-- name: due_items (part)
+SELECT recipient, arrival
+FROM items
+WHERE state = 'pending' AND hidden_until IS NOT NULL AND hidden_until <= :now
+ORDER BY hidden_until
+LIMIT :limit
+
+-- name: unhide_due (sqlite)
+UPDATE items SET hidden_until = NULL, awaits = NULL
+WHERE state = 'pending' AND (recipient, arrival) IN ({due_items})
+RETURNING arrival, (SELECT e.name FROM entities e WHERE e.number = items.recipient) AS name
+
+-- name: unhide_due (postgres)
+WITH due AS MATERIALIZED ({due_items} FOR UPDATE SKIP LOCKED)
+UPDATE items SET hidden_until = NULL, awaits = NULL
+FROM due WHERE items.recipient = due.recipient AND items.arrival = due.arrival AND items.state = 'pending'
+RETURNING items.arrival, (SELECT e.name FROM entities e WHERE e.number = items.recipient) AS name

@@ -51,6 +51,7 @@ WHERE recipient = :recipient AND type = 'alert' AND arrival IN (
         FROM items i
         WHERE i.recipient = :recipient AND i.state = 'pending' AND i.priority > -1 AND i.priority < 2
             AND (i.expires_at IS NULL OR i.expires_at > :now)
+            AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         ORDER BY i.priority, i.sender_is_person DESC, i.arrival
         LIMIT :depth
     )
@@ -66,6 +67,7 @@ WHERE e.type = 'alert' AND e.arrival IN (
         FROM items i
         WHERE i.recipient = :recipient AND i.state = 'pending' AND i.priority > -1 AND i.priority < 2
             AND (i.expires_at IS NULL OR i.expires_at > :now)
+            AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         ORDER BY i.priority, i.sender_is_person DESC, i.arrival
         LIMIT :depth
     )

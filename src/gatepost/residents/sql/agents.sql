@@ -37,6 +37,7 @@ WHERE a.entity = :entity
             FROM items i
             WHERE i.recipient = a.entity AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
+                AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
                 AND (:include_quiet OR i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
                 )))

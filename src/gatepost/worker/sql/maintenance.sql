@@ -10,6 +10,9 @@ UNION ALL
 SELECT 'expire items'
 WHERE EXISTS (SELECT 1 FROM items WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now)
 UNION ALL
+SELECT 'return snoozed items'
+WHERE EXISTS (SELECT 1 FROM items WHERE state = 'pending' AND hidden_until IS NOT NULL AND hidden_until <= :now)
+UNION ALL
 SELECT 'remove old rows'
 WHERE EXISTS (
     SELECT 1 FROM items WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
