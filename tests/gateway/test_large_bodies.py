@@ -1,15 +1,21 @@
 """A large body keeps nobody waiting: it is decoded in slices, and its values and its neighbours are limited."""
 
 import asyncio
+import json
+import re
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
+from hypothesis import given, strategies as st
 
 from gatepost import executor
+from gatepost.core import json_limits
 from gatepost.core.json_limits import MAX_VALUES, check_value_count
 from gatepost.errors import TooLarge, Unavailable
 from gatepost.gateway.body_limits import LARGE, LargeBodies
+from gatepost.gateway.http_exchange import HttpExchange, Message
 from gatepost.inbox.push import handlers
 from tests.support.gateways.local_gateways import open_gateway
 
@@ -73,6 +79,44 @@ def test_commas_and_brackets_within_text_are_no_values(body: bytes) -> None:
 def test_all_kinds_of_values_count(value: bytes) -> None:
     with pytest.raises(TooLarge, match="more than 100,000 JSON values"):
         check_value_count(b"[" + (value + b",") * MAX_VALUES + value + b"]")
+
+
+async def test_others_have_their_turn_while_values_are_counted() -> None:
+    """Commas in a text are no values, and what is a text is known only at its end."""
+    body = b'["' + b",[{" * 1_000_000 + b'"]'
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body}
+
+    scope = {"method": "POST", "path": "/", "query_string": b"", "headers": [(b"content-length", b"%d" % len(body))]}
+    reading = asyncio.create_task(HttpExchange(scope, receive, AsyncMock()).read_body(len(body)))
+    turns = 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert await reading == body
+    assert turns > len(body) // 100_000
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.integers(0, 9) | st.text('a,[{}]:"\\', max_size=9),
+        lambda values: st.lists(values, max_size=5) | st.dictionaries(st.text('a,"\\', max_size=3), values, max_size=4),
+        max_leaves=20,
+    ),
+    slice_size=st.integers(1, 9),
+)
+def test_values_are_counted_wherever_the_slices_are_cut(value: Any, slice_size: int) -> None:
+    body = json.dumps(value).encode()
+    count = len(re.findall(r"[,\[{]", re.sub(r'"(?:[^"\\]|\\.)*"', "", body.decode())))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(json_limits, "_SLICE", slice_size)
+        monkeypatch.setattr(json_limits, "MAX_VALUES", count)
+        check_value_count(body)
+        monkeypatch.setattr(json_limits, "MAX_VALUES", count - 1)
+        if count > 0 and len(body) >= 2 * (count - 1):
+            with pytest.raises(TooLarge):
+                check_value_count(body)
 
 
 def build_exchange(size: int | None) -> Any:

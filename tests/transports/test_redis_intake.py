@@ -14,7 +14,9 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Unavailable
 from gatepost.inbox import account_actions, claim_actions as inbox
-from gatepost.inbox.event import Event, EventType, Priority, Trust
+from gatepost.inbox.event import Event, EventType, Priority, Push, Trust
+from gatepost.inbox.push import intake_queue_entry
+from gatepost.inbox.push.intake_queue_entry import read_push
 from gatepost.jobs.periodic_duty_background import run_duties
 from gatepost.testing import Kit
 from gatepost.testing.transports import WAIT_TIMEOUT
@@ -152,6 +154,7 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
         (valid_entry | {"content": "x" * 300_000}, "over the limit of 262144"),
         (valid_entry | {"data": "x" * 1_100_000}, "over the limit of 1048576"),
         (b'"' + b"x" * 5_000_000 + b'"', "the entry is 5000002 bytes"),
+        (b'{"data": [' + b"[]," * 100_000 + b"1]}", "the entry has more than 100,000 JSON values"),
         (valid_entry | {"data": "\x00"}, "the data has a NUL character"),
         (valid_entry | {"data": "\ud800"}, "half of a surrogate pair"),
         (
@@ -170,6 +173,26 @@ async def test_what_cannot_be_used_is_kept_with_the_reason(
         text = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else json.dumps(raw)
         assert entry == text
     assert await client.keys("*") == [b"inbox:ann:rejected"]
+
+
+async def test_others_have_their_turn_between_entries(
+    store: Store, client: Client, intake_queue: RedisIntakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed_in: list[int] = []
+    turn = 0
+
+    def read_and_note_turn(*args: Any, **options: Any) -> Push:
+        parsed_in.append(turn)
+        return read_push(*args, **options)
+
+    monkeypatch.setattr(intake_queue_entry, "read_push", read_and_note_turn)
+    await leave_entries(client, "ann", *({"eventId": f"e-{number}", "type": "event"} for number in range(9)))
+    reading = asyncio.create_task(QueueReader(intake_queue, store).read_all_queues())
+    while not reading.done():
+        turn += 1
+        await asyncio.sleep(0)
+    await reading
+    assert len(set(parsed_in)) == len(parsed_in) == 9
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.core.json_limits import check_value_count
+from gatepost.core.json_limits import count_values
 from gatepost.errors import GatepostError, TooLarge, Unavailable
 from gatepost.operations import problems
 from gatepost.operations.problems import MethodNotAllowed
@@ -118,7 +118,8 @@ class HttpExchange:
             if not message.get("more_body"):
                 self._is_body_read = True
                 body = b"".join(parts)
-                check_value_count(body)
+                for _ in count_values(body):
+                    await asyncio.sleep(0)  # others have their turn
                 return body
 
     async def is_disconnected(self) -> bool:

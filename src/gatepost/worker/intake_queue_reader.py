@@ -77,7 +77,10 @@ class QueueReader:
                     await self._store_entries(entries)
 
     async def _store_entries(self, entries: Sequence[QueuedEntry]) -> None:
-        parse_results = [_parse_entry(entry, self._queue.source) for entry in entries]
+        parse_results = []
+        for entry in entries:
+            parse_results.append(_parse_entry(entry, self._queue.source))
+            await asyncio.sleep(0)  # others come in between: an entry may be large
         outcomes = iter(await self._push_all([result for result in parse_results if isinstance(result, Push)]))
         entry_results: list[tuple[QueuedEntry, str | None]] = []
         for entry, parse_result in zip(entries, parse_results, strict=True):

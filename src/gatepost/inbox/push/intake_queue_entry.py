@@ -36,6 +36,7 @@ def read_push(raw: bytes, to: str, *, transport: str, fallback_key: str | None =
     """
     if len(raw) > _MAX_BYTES:
         raise TooLarge(f"the entry is {len(raw)} bytes, over the limit of {_MAX_BYTES}")
+    strict.check_value_count(raw, "the entry")
     document = strict.parse_json(raw, "the entry")
     if not isinstance(document, dict):
         raise Malformed("the entry is not a JSON object")
