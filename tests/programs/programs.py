@@ -44,7 +44,7 @@ class Program(ABC):
         node = cache.find_node()
         path = os.pathsep.join(filter(None, (str(node.parent) if node else "", os.environ.get("PATH", os.defpath))))
         self.environ |= inherited | {"PATH": path, "HOME": str(self.home), "NO_PROXY": "127.0.0.1", "NO_COLOR": "1"}
-        self.settings.parent.mkdir()
+        self.settings.parent.mkdir(parents=True)
         self.configure()
         self.original_settings = self.read_settings()
 
@@ -238,6 +238,44 @@ class GeminiCli(Program):
 
     def build_program(self) -> Sequence[str]:
         return ["node", _find_program("@google/gemini-cli/bundle/gemini.js")]
+
+
+class OpenCode(Program):
+    host = "opencode"
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".config/opencode/plugin/gatepost.js"
+
+    def configure(self) -> None:
+        self.settings.parent.rmdir()
+        settings = {
+            "autoupdate": False,
+            "share": "disabled",
+            "model": "scripted/scripted",
+            "small_model": "scripted/scripted",
+            "permission": {"bash": "allow", "edit": "allow"},
+            "provider": {
+                "scripted": {
+                    "npm": "@ai-sdk/openai-compatible",
+                    "options": {"baseURL": f"{self.model_url}/v1", "apiKey": "test-key"},
+                    "models": {"scripted": {"limit": {"context": 200_000, "output": 8_000}}},
+                }
+            },
+        }
+        (self.home / ".config/opencode/opencode.json").write_text(json.dumps(settings, indent=2))
+        self.environ |= {
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        }
+
+    def build_command(self, prompt: str, *, resume: bool) -> Sequence[str]:
+        return [*self.build_program(), "run", *(["--continue"] if resume else []), prompt]
+
+    def build_program(self) -> Sequence[str]:
+        return [_find_program("opencode-linux-x64/bin/opencode")]
 
 
 PROGRAMS: Final[Sequence[type[Program]]] = (ClaudeCode, Codex, GeminiCli)

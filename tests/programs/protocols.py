@@ -1,8 +1,9 @@
 """
-The three model protocols that the agent programs speak, as far as a scripted model needs them:
+The four model protocols that the agent programs speak, as far as a scripted model needs them:
 
     anthropic   POST .../messages                          Claude Code
     openai      POST .../responses                         Codex
+    chat        POST .../chat/completions                  OpenCode
     gemini      POST ...:streamGenerateContent (or not)    Gemini CLI
 
 A request is read for two things: whether an agent sent it (it offers tools; the programs also ask for titles and the
@@ -71,6 +72,8 @@ def find_protocol(path: str) -> str | None:
         return "anthropic"
     if path.endswith("/responses"):
         return "openai"
+    if path.endswith("/chat/completions"):
+        return "chat"
     return "gemini" if path.endswith((":streamGenerateContent", ":generateContent")) else None
 
 
@@ -160,6 +163,34 @@ def _encode_openai(request: Request, message: Message, number: int, streams: boo
     )
 
 
+def _encode_chat(request: Request, message: Message, number: int, streams: bool) -> Encoded:
+    shell_calls = (Call("bash", {"command": shell_command, "description": "run"}) for shell_command in message.commands)
+    calls = [
+        {
+            "index": index,
+            "id": f"call_{number}_{index}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+        }
+        for index, call in enumerate([*message.calls, *shell_calls])
+    ]
+    reply = {"role": "assistant", "content": message.text or None} | ({"tool_calls": calls} if calls else {})
+    finish_reason = "tool_calls" if calls else "stop"
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    envelope: dict[str, Any] = {"id": f"chat_{number}", "created": 0, "model": request.body.get("model")}
+    if not request.body.get("stream"):
+        choice = {"index": 0, "message": reply, "finish_reason": finish_reason}
+        return _encode_json({**envelope, "object": "chat.completion", "choices": [choice], "usage": usage})
+    envelope["object"] = "chat.completion.chunk"
+    chunks: list[dict[str, Any]] = [
+        {"delta": reply, "finish_reason": None},
+        {"delta": {}, "finish_reason": finish_reason},
+    ]
+    events: list[dict[str, Any]] = [{**envelope, "choices": [{"index": 0} | chunk]} for chunk in chunks]
+    content_type, body = _encode_events([*events, {**envelope, "choices": [], "usage": usage}])
+    return content_type, body + b"data: [DONE]\n\n"
+
+
 def _encode_gemini(request: Request, message: Message, number: int, streams: bool) -> Encoded:
     shell_calls = (
         Call("run_shell_command", {"command": shell_command, "description": "run"})
@@ -180,6 +211,7 @@ def _encode_gemini(request: Request, message: Message, number: int, streams: boo
 _ENCODERS: Final[Mapping[str, Callable[[Request, Message, int, bool], Encoded]]] = {
     "anthropic": _encode_anthropic,
     "openai": _encode_openai,
+    "chat": _encode_chat,
     "gemini": _encode_gemini,
 }
 

@@ -13,7 +13,7 @@ from gatepost.guests.hooks.session_state import Session, find_guest
 from gatepost.settings import Configuration
 
 #: the variables in which hosts name the guest session to the commands that they run
-_SESSION_VARIABLES: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
+_SESSION_VARIABLES: Final = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CODEX_SESSION_ID", "OPENCODE_SESSION_ID")
 
 
 def find_session(configuration: Configuration) -> str | None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from gatepost.guests.hook_entry import HookResponse
 
-USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor] [--agent NAME]"
-_HOSTS = ("claude", "codex", "gemini", "cursor")
+USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor|opencode] [--agent NAME]"
+_HOSTS = ("claude", "codex", "gemini", "cursor", "opencode")
 _AGENT = "GATEPOST_AGENT"
 #: the variable in which each host names its project; Codex runs hooks in the project's folder
 _PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}

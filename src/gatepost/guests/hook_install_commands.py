@@ -17,10 +17,10 @@ from gatepost.guests.hook_commands import answer
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.host_entry_commands import File, HostFile
 from gatepost.guests.host_settings import hook_entries, installation
-from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES, HookFormat
-from gatepost.guests.host_settings.installation import BuildEntries
+from gatepost.guests.host_settings.entry_format import BuildEntries
+from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES
 
-hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI or Cursor.")
+hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI, Cursor or OpenCode.")
 
 Host = Annotated[str, option("--host", "|".join(HOSTS), "the program", choices=HOSTS)]
 Scope = Annotated[
@@ -60,7 +60,7 @@ def install(
       gatepost hooks install
       gatepost hooks install --host codex --scope project --agent ann
     """
-    path, form, build_entries = _locate_file(host, scope, file), HookFormat(host), prepare_entries(host)
+    path, form, build_entries = _locate_file(host, scope, file), hook_entries.get_form(host), prepare_entries(host)
     if agent:
         name: str | None = find_agent(settings.load(), agent).name
     else:
@@ -81,7 +81,7 @@ def uninstall(host: Host = "claude", scope: Scope = "user", file: File = None, j
     Example:
       gatepost hooks uninstall
     """
-    change = installation.uninstall(_locate_file(host, scope, file), HookFormat(host))
+    change = installation.uninstall(_locate_file(host, scope, file), hook_entries.get_form(host))
     host_entries.print_uninstall(host, change, json=json)
 
 
@@ -117,7 +117,7 @@ def _inspect_files(host: str, file: str | None) -> list[HostFile]:
     files = []
     for path, path_scope in paths.items():
         scope_name = None if file else path_scope
-        state = installation.inspect_file(path, HookFormat(host), build_entries)
+        state = installation.inspect_file(path, hook_entries.get_form(host), build_entries)
         note = get_trust_note(host, scope_name) if state.names else None
         if switch is not None and state.names:
             why = f"Claude Code runs no hooks, because {str(switch)!r} sets `disableAllHooks`"

@@ -15,6 +15,7 @@ from gatepost.cli.parameters import option
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.hooks.hook_context import locate_program
 from gatepost.guests.host_settings import installation
+from gatepost.guests.host_settings.entry_format import BuildEntries, EntryFormat
 from gatepost.inbox import event_rendering as render
 
 #: paths in environments that were made for one command, by `uvx`, `uv run --with` or `pipx run`
@@ -63,9 +64,7 @@ def resolve_file(file: str, host: str) -> Path:
     return path
 
 
-def find_written_agent(
-    file: Path, form: installation.EntryFormat, build_entries: installation.BuildEntries, *, label: str
-) -> str | None:
+def find_written_agent(file: Path, form: EntryFormat, build_entries: BuildEntries, *, label: str) -> str | None:
     """Return the agent that our present entries in a file name; `label` is the option that names another."""
     agents = installation.inspect_file(file, form, build_entries).agents
     if len(agents) > 1:

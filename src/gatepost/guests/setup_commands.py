@@ -19,7 +19,7 @@ from gatepost.errors import NoStore, Refused, UnknownAddress
 from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
 from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
 from gatepost.guests.host_settings.agent_programs import AgentProgram
-from gatepost.guests.host_settings.hook_entries import HOSTS, HookFormat
+from gatepost.guests.host_settings.hook_entries import HOSTS
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
 from gatepost.mcp import commands as mcp_commands
@@ -69,7 +69,7 @@ def setup(
     json: JsonFlag = False,
 ) -> None:
     """
-    Set up the agent programs on this machine: Claude Code, Codex, Gemini CLI and Cursor.
+    Set up the agent programs on this machine: Claude Code, Codex, Gemini CLI, Cursor and OpenCode.
 
     It finds those that are installed, writes the hooks and the MCP server of Gatepost into their settings files, and
     registers the agents of their sessions. Nothing else in the files changes. It can be run again, and then writes only
@@ -116,13 +116,13 @@ def _prepare_install(
 ) -> _ProgramSetup:
     host = program.host
     hooks_file = hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
-    build_entries = hook_commands.prepare_entries(host)
-    written_name = host_entries.find_written_agent(hooks_file, HookFormat(host), build_entries, label="--agent")
+    form, build_entries = hook_entries.get_form(host), hook_commands.prepare_entries(host)
+    written_name = host_entries.find_written_agent(hooks_file, form, build_entries, label="--agent")
     current_name = find_current_agent(configuration)
     agent_name, is_new = _find_agent(name or written_name or current_name or host, connection)
     # A name that is set for this home is not written: in another home it may be another.
     entry_name = None if not (name or written_name) and current_name else agent_name
-    parts = [OwnEntries(kind="hooks", file=hooks_file, form=HookFormat(host), entries=build_entries(entry_name, None))]
+    parts = [OwnEntries(kind="hooks", file=hooks_file, form=form, entries=build_entries(entry_name, None))]
     notes = [hook_commands.get_trust_note(host, scope)]
     if find_spec("mcp") is not None:
         file = mcp_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
@@ -161,7 +161,7 @@ def _prepare_uninstall(hosts: Sequence[str], scope: str) -> Iterator[_ProgramSet
                 (
                     "hooks",
                     hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder()),
-                    HookFormat(host),
+                    hook_entries.get_form(host),
                 ),
                 (
                     "mcp",

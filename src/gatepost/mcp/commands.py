@@ -16,7 +16,8 @@ from gatepost.errors import Invalid, Unavailable
 from gatepost.guests import host_entry_commands as host_entries
 from gatepost.guests.host_entry_commands import File, HostFile
 from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
-from gatepost.guests.host_settings.installation import BuildEntries, is_toml
+from gatepost.guests.host_settings.entry_format import BuildEntries
+from gatepost.guests.host_settings.installation import is_toml
 from gatepost.guests.host_settings.mcp_entries import HOSTS, SCOPES, McpFormat
 
 mcp = Noun("mcp", "Offer the inbox, gates and decisions as an MCP server.")

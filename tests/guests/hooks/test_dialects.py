@@ -295,7 +295,7 @@ def test_a_reminder_is_wrapped_if_wished() -> None:
 def test_an_unknown_host_is_named_with_those_that_are_known() -> None:
     with pytest.raises(Invalid, match="'emacs' is not a host") as error:
         wire.parse("emacs", "Stop", {})
-    assert error.value.hint == "use one of claude, codex, gemini, cursor"
+    assert error.value.hint == "use one of claude, codex, gemini, cursor, opencode"
 
 
 @needs_samples

@@ -75,8 +75,16 @@ def read_document(file: Path) -> Any:
 
 
 def read_servers(file: Path) -> dict[str, Any]:
-    servers: dict[str, Any] = read_document(file)["mcp_servers" if file.suffix == ".toml" else "mcpServers"]
+    document = read_document(file)
+    servers: dict[str, Any] = document.get("mcp_servers") or document.get("mcpServers") or document["mcp"]
     return servers
+
+
+def read_arguments(file: Path) -> list[str]:
+    """The arguments of our server; in OpenCode they follow its command."""
+    entry = read_servers(file)["gatepost"]
+    arguments: list[str] = entry["args"] if "args" in entry else entry["command"][1:]
+    return arguments
 
 
 def name_file(host: str) -> str:
@@ -152,6 +160,7 @@ def test_where_there_was_no_file_there_is_none_again(empty_cli: CommandLine, tmp
         "codex": ".codex/config.toml",
         "gemini": ".gemini/settings.json",
         "cursor": ".cursor/mcp.json",
+        "opencode": ".config/opencode/opencode.json",
     }.get(host, "")
     assert install_result.err.splitlines()[0] == "created the file"
     assert read_servers(file).keys() == {"gatepost"}
@@ -186,6 +195,8 @@ def test_scopes_and_the_folders_that_variables_name(empty_cli: CommandLine, tmp_
         ("gemini", "project", "installed"),
         ("cursor", "user", "missing"),
         ("cursor", "project", "installed"),
+        ("opencode", "user", "missing"),
+        ("opencode", "project", "missing"),
     ]
     table = empty_cli.run_ok("mcp", "status").out.splitlines()
     assert table[0].split() == ["HOST", "SCOPE", "STATE", "AGENT", "FILE"]
@@ -202,7 +213,7 @@ def test_a_host_without_a_project_is_given_the_home(empty_cli: CommandLine, host
     has_home = host in ("claude-desktop", "cursor")
     assert entry.get("env") == ({"GATEPOST_HOME": str(empty_cli.home)} if has_home else None)
     assert entry.get("env_vars") == (["GATEPOST_HOME", "GATEPOST_AGENT"] if host == "codex" else None)
-    assert entry.get("type") == ("stdio" if host in ("claude", "cursor") else None)
+    assert entry.get("type") == ({"claude": "stdio", "cursor": "stdio", "opencode": "local"}.get(host))
     [state] = empty_cli.run_ok("mcp", "status", *words, "--json").json
     assert state["homes"] == ([str(empty_cli.home)] if has_home else [])
     # another home here, as in another project: what is installed stays right, until it is installed from there
@@ -220,14 +231,14 @@ def test_whom_it_acts_for_is_written_into_the_entry(cli: CommandLine, host: str)
     file = cli.cwd / name_file(host)
     cli.run_ok("mcp", "install", *words, "--as", "bead-42")
     args = ["mcp", "--as", "quinn"]
-    assert read_servers(file)["gatepost"]["args"] == args, "an alias is written as the name it stands for"
+    assert read_arguments(file) == args, "an alias is written as the name it stands for"
     [state] = cli.run_ok("mcp", "status", *words, "--json").json
     assert (state["state"], state["agents"]) == ("installed", ["quinn"])
     assert "quinn" in cli.run_ok("mcp", "status", *words).out.splitlines()[1].split()
     result = cli.run_ok("mcp", "install", *words, "--json").json
     assert (result["agent"], result["changed"]) == ("quinn", False), "the name stays"
     cli.run_ok("mcp", "install", *words, "--as", "husam")
-    assert read_servers(file)["gatepost"]["args"] == ["mcp", "--as", "husam"], "a person has an inbox too"
+    assert read_arguments(file) == ["mcp", "--as", "husam"], "a person has an inbox too"
     cli.run_ok("mcp", "uninstall", *words)
     assert not file.exists()
 

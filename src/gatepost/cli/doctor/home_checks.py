@@ -16,8 +16,7 @@ from gatepost.cli.doctor.finding import Finding
 from gatepost.cli.gateway_or_store import find_gateway, get_folder
 from gatepost.errors import GatepostError
 from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
-from gatepost.guests.host_settings.hook_entries import HookFormat
-from gatepost.guests.host_settings.installation import EntryFormat
+from gatepost.guests.host_settings.entry_format import EntryFormat
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.settings import Configuration, find_near_misses, gateway_files, mask_passwords
 from gatepost.settings.gateway_files import Exposure
@@ -155,7 +154,9 @@ def _list_entry_files() -> dict[tuple[Path, EntryFormat], str]:
     for host in hook_entries.HOSTS:
         for scope in hook_entries.SCOPES if host == "claude" else hook_entries.SCOPES[:2]:
             file = hook_entries.locate_settings(host, scope, environ=os.environ, project=project)
-            commands.setdefault((file, HookFormat(host)), f"gatepost hooks install --host {host} --scope {scope}")
+            commands.setdefault(
+                (file, hook_entries.get_form(host)), f"gatepost hooks install --host {host} --scope {scope}"
+            )
     for host in mcp_entries.HOSTS:
         for scope in mcp_entries.list_scopes(host):
             file = mcp_entries.locate_settings(host, scope, environ=os.environ, project=project)

@@ -34,6 +34,7 @@ _PROGRAM_NAMES: Final[Mapping[str, _ProgramName]] = {
     "codex": _ProgramName("Codex", ("codex", "codex.js")),
     "gemini": _ProgramName("Gemini CLI", ("gemini", "gemini.js")),
     "cursor": _ProgramName("Cursor", ("cursor-agent",), ".cursor"),
+    "opencode": _ProgramName("OpenCode", ("opencode",)),
 }
 
 

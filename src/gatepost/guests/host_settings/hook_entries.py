@@ -26,9 +26,11 @@ from pathlib import Path, PurePath
 from typing import Any, Final, TypeGuard
 
 from gatepost.errors import Invalid
-from gatepost.guests.host_settings import jsonc_editing, toml_editing
-from gatepost.guests.host_settings.installation import Entries, EntryCommand, EntryFormat, read_document
+from gatepost.guests.host_settings import jsonc_editing, opencode_plugin, toml_editing
+from gatepost.guests.host_settings.entry_format import Entries, EntryCommand, EntryFormat
+from gatepost.guests.host_settings.installation import read_document
 from gatepost.guests.host_settings.jsonc_editing import PartPosition, SyntaxNode
+from gatepost.guests.host_settings.opencode_plugin import PluginFormat
 
 SCOPES: Final = ("user", "project", "local")
 #: the folder of each host, its settings file, and the variable that names another folder instead
@@ -37,6 +39,7 @@ _SETTINGS_FILES: Final = {
     "codex": (".codex", "hooks.json", "CODEX_HOME"),
     "gemini": (".gemini", "settings.json", None),
     "cursor": (".cursor", "hooks.json", None),
+    "opencode": (".opencode/plugin", opencode_plugin.FILE, None),
 }
 HOSTS: Final = tuple(_SETTINGS_FILES)
 
@@ -61,6 +64,8 @@ _TIMEOUTS: Final[Mapping[str, Mapping[str, int]]] = {
         "SessionEnd": 5_000,
     },
     "cursor": {"sessionStart": 60, "beforeSubmitPrompt": 30, "postToolUse": 30, "stop": 600, "sessionEnd": 5},
+    # the plugin has its own
+    "opencode": dict.fromkeys(("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"), 600),
 }
 #: more events that gates can block: our name of an event, and the host's name
 _GATE_EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -68,6 +73,7 @@ _GATE_EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "codex": {name: name for name in ("PreToolUse", "SubagentStop")},
     "gemini": {"PreToolUse": "BeforeTool"},
     "cursor": {"PreToolUse": "preToolUse", "SubagentStop": "subagentStop"},
+    "opencode": {"PreToolUse": "PreToolUse"},
 }
 #: the matcher of an event, if we do not want all of its calls
 _MATCHERS: Final = {("claude", "Notification"): "idle_prompt"}
@@ -89,7 +95,9 @@ def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], projec
     if scope == "local" and host != "claude":
         raise Invalid(f"{host} has no local settings", hint="use --scope user or --scope project")
     folder, name, variable = _SETTINGS_FILES[host]
-    if scope == "user":
+    if (host, scope) == ("opencode", "user"):
+        base = opencode_plugin.locate_folder(environ) / "plugin"
+    elif scope == "user":
         custom_folder = environ.get(variable) if variable else None
         base = Path(custom_folder) if custom_folder else Path(environ.get("HOME") or Path.home()) / folder
     else:
@@ -128,9 +136,15 @@ def build_entries(
     `agent` is written into the commands, so it counts also if the host has the environment of another terminal.
     """
     extra_events = [host_name for our_name, host_name in _GATE_EVENTS[host].items() if our_name in gate_events]
-    return {
-        event: _build_entry(host, event, program, agent) for event in dict.fromkeys((*_TIMEOUTS[host], *extra_events))
-    }
+    events = dict.fromkeys((*_TIMEOUTS[host], *extra_events))
+    if host == "opencode":
+        return opencode_plugin.build_entries(program, events, agent)
+    return {event: _build_entry(host, event, program, agent) for event in events}
+
+
+def get_form(host: str) -> EntryFormat:
+    """Return how our entries are written for a host."""
+    return PluginFormat(host) if host == "opencode" else HookFormat(host)
 
 
 def _build_entry(host: str, event: str, program: str, agent: str | None) -> dict[str, Any]:

@@ -22,87 +22,19 @@ import os
 import re
 import shutil
 import stat
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gatepost.errors import GatepostError, Invalid, Malformed, Unavailable
-from gatepost.guests.host_settings import jsonc_editing, toml_editing
+from gatepost.guests.host_settings import jsonc_editing, opencode_plugin, toml_editing
+from gatepost.guests.host_settings.entry_format import BuildEntries, Entries, EntryFormat
 from gatepost.paths import AtomicFile
 
 #: the hosts that read only strict JSON, and their names
 _STRICT_JSON_HOSTS: Final = {"claude": "Claude Code", "claude-desktop": "Claude Desktop", "codex": "Codex"}
-
-#: what is installed: an event or the name of a server, and its entry
-Entries = Mapping[str, dict[str, Any]]
-
-
-class EntryCommand(NamedTuple):
-    """The command of an entry of ours."""
-
-    program: str
-    #: the agent and the home, if the entry names them
-    agent: str | None = None
-    home: str | None = None
-
-
-#: returns what an install would write for an agent and a home
-BuildEntries = Callable[[str | None, str | None], Entries]
-
-
-@dataclass(frozen=True, slots=True)
-class EntryFormat(ABC):
-    """Our entries of one kind, as one host reads them. Documents are parsed settings files."""
-
-    host: str
-
-    #: the command that writes them
-    install_command: ClassVar[str]
-    #: how the names of their backups go on after the name of the file
-    backup_infix: ClassVar[str]
-
-    @abstractmethod
-    def list_entries(self, document: object) -> list[tuple[str, dict[str, Any]]]:
-        """Return every entry of ours, without what others may add to it."""
-
-    @abstractmethod
-    def list_commands(self, document: object) -> list[EntryCommand]:
-        """Return the commands of our entries."""
-
-    @abstractmethod
-    def remove_entries(self, document: object) -> object:
-        """Return the document without our entries, and without the containers that are empty then."""
-
-    def keep_options(self, document: object, entries: Entries) -> Entries:  # noqa: ARG002
-        """Return the entries to install, with what the user has added to those that they replace."""
-        return entries
-
-    def explain_disabled(self, document: object) -> str | None:  # noqa: ARG002
-        """Return why the host does not use our entries, although it reads them; None if it does."""
-        return None
-
-    def build_head(self) -> dict[str, Any]:
-        """Return the members that a new settings file begins with."""
-        return {}
-
-    @abstractmethod
-    def add_to_json(self, text: str, entries: Entries) -> str:
-        """Add our entries to a text that has none yet; raise Invalid if there is no place for them."""
-
-    @abstractmethod
-    def strip_from_json(self, text: str, before: Mapping[str, Any] | None = None) -> str:
-        """Remove our entries. `before` is the parsed file before they were installed, if that is known."""
-
-    @abstractmethod
-    def add_to_toml(self, text: str, entries: Entries) -> str:
-        """Add our entries to a text that has none yet; raise Invalid if there is no place for them."""
-
-    @abstractmethod
-    def strip_from_toml(self, text: str) -> str:
-        """Remove our entries; raise Invalid if one is in an inline table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +197,7 @@ def _compute_original(file: Path, text: str | None, form: EntryFormat) -> str | 
         raise Invalid(
             "the entries of Gatepost cannot be taken out of it without changing others", hint="take them out by hand"
         )
-    return stripped_text
+    return None if file.suffix == ".js" and not stripped_text else stripped_text
 
 
 def _add_entries(file: Path, original: str, form: EntryFormat, entries: Entries, new_entries: Entries) -> str:
@@ -305,6 +237,8 @@ def _find_ignored(file: Path, text: str, host: str) -> str | None:
 def _parse_file(file: Path, text: str) -> Any:
     if is_toml(file):
         return toml_editing.parse(text)
+    if file.suffix == ".js":
+        return opencode_plugin.parse(text)
     root = jsonc_editing.parse(text)
     return None if root is None else root.value
 

@@ -25,11 +25,12 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from gatepost.errors import Invalid
-from gatepost.guests.host_settings import jsonc_editing, toml_editing
-from gatepost.guests.host_settings.installation import Entries, EntryCommand, EntryFormat, read_document
+from gatepost.guests.host_settings import jsonc_editing, opencode_plugin, toml_editing
+from gatepost.guests.host_settings.entry_format import Entries, EntryCommand, EntryFormat
+from gatepost.guests.host_settings.installation import read_document
 from gatepost.paths import HOME_VARIABLE
 
-HOSTS: Final = ("claude", "claude-desktop", "codex", "gemini", "cursor")
+HOSTS: Final = ("claude", "claude-desktop", "codex", "gemini", "cursor", "opencode")
 SCOPES: Final = ("user", "project")
 NAME: Final = "gatepost"
 _PROGRAM_NAMES: Final = frozenset({NAME, f"{NAME}.exe"})
@@ -69,6 +70,10 @@ def locate_settings(host: str, scope: str, *, environ: Mapping[str, str], projec
             return base / ".codex" / "config.toml"
         case "gemini":
             return base / ".gemini" / "settings.json"
+        case "opencode":
+            folder = opencode_plugin.locate_folder(environ) if scope == "user" else project
+            commented = folder / "opencode.jsonc"
+            return commented if commented.exists() else folder / "opencode.json"
         case _:
             return base / ".cursor" / "mcp.json"
 
@@ -86,6 +91,9 @@ def _locate_applications(environ: Mapping[str, str], user: Path) -> Path:
 
 def build_entries(host: str, program: str, agent: str | None = None, home: str | None = None) -> dict[str, Any]:
     """Return what to install: one server. `home` is written for hosts whose servers run in no project."""
+    if host == "opencode":
+        options = [] if agent is None else ["--as", agent]
+        return {NAME: {"type": "local", "command": [program, "mcp", *options]}}
     entry: dict[str, Any] = {"type": "stdio"} if host in _TYPED_HOSTS else {}
     entry |= {"command": program, "args": ["mcp", *(() if agent is None else ("--as", agent))]}
     if host == "codex":
@@ -99,7 +107,10 @@ def read_command(entry: object) -> EntryCommand | None:
     """Return the command of an entry if it is `.../gatepost mcp`, with or without --as."""
     if not isinstance(entry, dict):
         return None
-    match entry.get("command"), entry.get("args"):
+    command, arguments = entry.get("command"), entry.get("args")
+    if isinstance(command, list) and command and arguments is None:  # OpenCode
+        command, arguments = command[0], command[1:]
+    match command, arguments:
         case str(program), ["mcp"]:
             agent = None
         case str(program), ["mcp", "--as", str(agent)]:
@@ -129,7 +140,11 @@ class McpFormat(EntryFormat):
     @property
     def key(self) -> str:
         """The member of a settings file that has the servers."""
-        return "mcp_servers" if self.host == "codex" else "mcpServers"
+        return {"codex": "mcp_servers", "opencode": "mcp"}.get(self.host, "mcpServers")
+
+    def build_head(self) -> dict[str, Any]:
+        # OpenCode would write it into a new file.
+        return {"$schema": "https://opencode.ai/config.json"} if self.host == "opencode" else {}
 
     def list_entries(self, document: object) -> list[tuple[str, dict[str, Any]]]:
         entry = self._find_entry(document)
@@ -156,6 +171,8 @@ class McpFormat(EntryFormat):
         match self.host, document:
             case "codex", {"mcp_servers": {"gatepost": {"enabled": False}}}:
                 return "Codex does not start the server, because the entry has `enabled = false`"
+            case "opencode", {"mcp": {"gatepost": {"enabled": False}}}:
+                return "OpenCode does not start the server, because the entry has `enabled: false`"
             case "gemini", {"mcp": {"excluded": [*names]}} if NAME in names:
                 return "Gemini CLI does not start the server, because `mcp.excluded` names it"
             case "gemini", {"mcp": {"allowed": [*names]}} if NAME not in names:
@@ -179,7 +196,7 @@ class McpFormat(EntryFormat):
     def add_to_json(self, text: str, entries: Entries) -> str:
         root = jsonc_editing.parse(text)
         if root is None:
-            return jsonc_editing.append_document(text, {self.key: dict(entries)})
+            return jsonc_editing.append_document(text, self.build_head() | {self.key: dict(entries)})
         jsonc_editing.require_type(text, root, dict, "the top level is not an object")
         servers = root.get(self.key)
         if servers is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gatepost.errors import GatepostError
 from gatepost.guests.host_settings import installation
-from gatepost.guests.host_settings.installation import Entries, EntryFormat
+from gatepost.guests.host_settings.entry_format import Entries, EntryFormat
 
 
 class SettingsAction(enum.StrEnum):

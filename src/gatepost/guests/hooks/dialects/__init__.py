@@ -23,7 +23,7 @@ from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, Verdict
 #: hosts that escape tags, and show the message for the person instead of the reason
 _PLAIN_HOSTS: Final = frozenset({"gemini"})
 _REMINDER_TEMPLATE: Final = "<system-reminder>\n{}\n</system-reminder>"
-HOSTS: Final = ("claude", "codex", "gemini", "cursor")
+HOSTS: Final = ("claude", "codex", "gemini", "cursor", "opencode")
 #: UTF-8 bytes of a string that hosts show; a longer one they put into a file, or cut. Some hosts count UTF-16 units:
 #: there are never more of those than bytes.
 MAX_TEXT_BYTES: Final = 10_000
