@@ -165,6 +165,24 @@ async def test_the_last_words_are_kept_at_a_limit(kit: Kit) -> None:
     assert last.text.startswith("(This cycle ended at its limit of 3 steps.")
 
 
+async def test_a_pause_ends_the_run_after_the_step_it_is_in(kit: Kit) -> None:
+    def respond(request: ChatRequest, replies: int) -> ModelReply:
+        kit.store.run_sync(agents.pause, "ana")
+        calls = (build_call("enter_space", spaceId="room"), build_call("send_message", text="One"))
+        return ModelReply("I send three messages.", calls=calls)
+
+    agent = ScriptedAgent(kit, respond)
+    agent.push("hello")
+    assert await agent.run_cycles() == 1
+    assert agent.list_messages() == ["One"], "the calls of its step are done"
+    agent.push("more")
+    assert await agent.run_cycles() == 0, "it begins no other run"
+    [run] = list_runs(agent)
+    assert (run.status, run.limit, run.steps) == (RunStatus.COMPLETED, RunLimit.PAUSE, 1)
+    assert run.summary.startswith("I send three messages. (This cycle ended at the step in which its agent was paused.")
+    assert list_alerts(agent) == []
+
+
 async def test_a_closing_text_at_the_last_step_is_no_limit(kit: Kit) -> None:
     def respond(request: ChatRequest, replies: int) -> ModelReply:
         return build_final_reply("All done.") if replies == 2 else ModelReply(calls=(build_call("get_memories"),))

@@ -2584,7 +2584,7 @@ export interface Run {
 }
 
 /** A limit that ends a cycle before its model does. */
-export type RunLimit = "budget" | "calls" | "steps" | "tokens";
+export type RunLimit = "budget" | "calls" | "pause" | "steps" | "tokens";
 
 export interface RunPage {
   items: Run[];

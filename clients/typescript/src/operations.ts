@@ -292,7 +292,7 @@ export abstract class Operations {
     return this.call(["POST", "/api/agents/{name}/wake", "safe"], request, options);
   }
 
-  /** Keep a resident from beginning cycles; its inbox fills meanwhile. */
+  /** Keep a resident from beginning cycles; its inbox fills meanwhile. A run under way ends after its present step. */
   pauseAgent(request: PauseAgent, options?: CallOptions): Promise<Agent> {
     return this.call(["POST", "/api/agents/{name}/pause", "keyed"], request, options);
   }

@@ -67,12 +67,19 @@ def update(tx: Transaction, name: str, changes: EntityChanges, config: dict[str,
 
 
 def pause(tx: Transaction, name: str) -> Resident:
-    """Keep a resident from beginning cycles; its inbox fills meanwhile. Pausing it again changes nothing."""
+    """
+    Keep a resident from beginning cycles; its inbox fills meanwhile. A cycle that runs ends after the step it is in.
+    Pausing it again changes nothing.
+    """
     agent = _lock_agent(tx, name)
     resident = _require_resident(tx, agent)
     if resident.paused_at is None:
         tx.execute("residents/agents/pause", entity=agent.number, at=tx.now)
     return _signal_and_read(tx, agent, "pause")
+
+
+def is_paused(tx: Reader, number: int) -> bool:
+    return tx.fetch_one("residents/agents/is_paused", entity=number) is not None
 
 
 def resume(tx: Transaction, name: str) -> Resident:

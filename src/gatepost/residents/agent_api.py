@@ -319,7 +319,7 @@ class WakeAgent(Request[WokenView]):
     errors=(NotFound,),
 )
 class PauseAgent(Request[AgentView]):
-    """Keep a resident from beginning cycles; its inbox fills meanwhile."""
+    """Keep a resident from beginning cycles; its inbox fills meanwhile. A run under way ends after its present step."""
 
     name: str
 

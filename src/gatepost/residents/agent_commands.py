@@ -205,12 +205,12 @@ def _change_aliases(agent: EntityView, new: Sequence[str], removed: Sequence[str
 @agents.send("pause", api.PauseAgent, fetch=send_to_agent, name=NAME)
 def pause(agent: api.AgentView) -> Outcome:
     """
-    Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile.
+    Pause a resident: it starts no cycle until `agent resume`. Its inbox fills meanwhile, and a run ends after its step.
 
     Example:
       gatepost agent pause analyst
     """
-    return Outcome(agent.name, f"paused {agent.name!r}: its inbox fills, and it starts no cycle")
+    return Outcome(agent.name, f"paused {agent.name!r}: a run ends after its step, and its inbox fills")
 
 
 @agents.send("resume", api.ResumeAgent, fetch=send_to_agent, name=NAME)

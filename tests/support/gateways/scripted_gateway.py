@@ -53,6 +53,11 @@ class ScriptedGateway:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
+    def patch(self, path: str, **body: Any) -> Any:
+        answer = self._client.patch(f"/api{path}", json=body)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
     def delete(self, path: str) -> Any:
         answer = self._client.delete(f"/api{path}")
         assert answer.status_code < 300, answer.text
@@ -78,6 +83,11 @@ class ScriptedGateway:
         """A resident's runs, oldest first."""
         runs: list[dict[str, Any]] = self.get(f"/agents/{name}/runs")["items"]
         return runs[::-1]
+
+    def wait_for_run(self, name: str) -> dict[str, Any]:
+        """A resident's first run, once it has begun."""
+        wait_until(lambda: self.list_runs(name) != [], f"{name} has begun a run")
+        return self.list_runs(name)[0]
 
     def wait_for_runs(self, name: str, count: int) -> list[dict[str, Any]]:
         """A resident's runs, once so many have ended and none is under way."""

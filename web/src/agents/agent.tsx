@@ -23,6 +23,7 @@ import { Goals, Memories, MindView, Plans } from "./mind.js";
 import { describeKind, Profile } from "./profile.js";
 import { RunTimeline } from "./timeline.js";
 import { AgentBadge } from "./state.js";
+import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
 
 type Tabs = readonly (readonly [string, string])[];
 
@@ -139,13 +140,15 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
     void agentsStore.refresh();
   };
   const wake = () => void change(() => client.wakeAgent({ name }), "Agent woken");
-  const pause = () => void change(() => client.pauseAgent({ name }), "Agent paused");
+  const runId = agents().value.runs[name];
+  const pause = () => void change(() => client.pauseAgent({ name }), runId === undefined ? "Agent paused" : "Agent paused: its run ends after this step");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
   const [open, setOpen] = useState<"edit" | "retire" | undefined>(undefined);
   const close = () => setOpen(undefined);
   const isLive = agent.retiredAt === null;
   const residentCommands = [
     { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
+    ...(runId === undefined ? [] : [{ id: "stop", title: "Stop the run of this agent", group: "Agent", keys: STOP_KEY, run: () => void stopAgent(name) }]),
     agent.paused ? { id: "resume", title: "Resume this agent", group: "Agent", keys: "p", run: resume } : { id: "pause", title: "Pause this agent", group: "Agent", keys: "p", run: pause },
   ];
   useCommands([
@@ -174,9 +177,13 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         )}
         {agent.resident && isLive && (
           <>
-            <button class="button" title="Wake (w)" onClick={wake}>
-              <Icon name="bolt" size={14} /> <span class="hide-phone">Wake</span>
-            </button>
+            {runId === undefined ? (
+              <button class="button" title="Wake (w)" onClick={wake}>
+                <Icon name="bolt" size={14} /> <span class="hide-phone">Wake</span>
+              </button>
+            ) : (
+              <StopButton agent={name} hasKey />
+            )}
             <button class="button" title={agent.paused ? "Resume (p)" : "Pause (p)"} onClick={agent.paused ? resume : pause}>
               <Icon name={agent.paused ? "play" : "pause"} size={14} /> <span class="hide-phone">{agent.paused ? "Resume" : "Pause"}</span>
             </button>

@@ -22,6 +22,7 @@ import { AgentDialog } from "./agent-dialog.js";
 import { AgentPage } from "./agent.js";
 import { FirstAgentButton } from "./first-agent.js";
 import { AgentBadge } from "./state.js";
+import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
 
 export default function Agents() {
   const name = segments.value[1];
@@ -34,10 +35,11 @@ function AgentList() {
   const teams = [...new Set(all.flatMap((agent) => agent.team ?? []))].sort();
   const list = all.filter((agent) => team === "" || agent.team === team).toSorted((a, b) => Number(runs[b.name] !== undefined) - Number(runs[a.name] !== undefined));
   const lastRuns = useLastRuns();
-  const { index } = useRowKeys("Agents", list, (agent) => navigate(buildPath("agents", agent.name)));
+  const { index, item: selected } = useRowKeys("Agents", list, (agent) => navigate(buildPath("agents", agent.name)));
   const [isAdding, setAdding] = useState(false);
   useCommands([
     ...(canOpen("/runs") ? [{ id: "runs", title: "Show the runs of all agents", group: "Agents", run: () => navigate("/runs") }] : []),
+    ...(isAdministrator.value && selected !== undefined && runs[selected.name] !== undefined ? [{ id: "stop-agent", title: `Stop ${toLine(selected.displayName, 40)}`, group: "Agents", keys: STOP_KEY, run: () => void stopAgent(selected.name) }] : []),
     ...(isAdministrator.value ? [{ id: "new-agent", title: "New agent", group: "Agents", keys: "c", run: () => setAdding(true) }] : []),
   ]);
   return (
@@ -78,8 +80,9 @@ function AgentList() {
         ) : (
           <ul class="card-grid">
             {list.map((agent, position) => (
-              <li key={agent.name}>
+              <li key={agent.name} class="agent-slot">
                 <AgentCard agent={agent} runId={runs[agent.name]} isSelected={position === index} lastRun={lastRuns?.get(agent.name)} />
+                <StopButton agent={agent.name} isSmall hasKey={position === index} />
               </li>
             ))}
           </ul>

@@ -40,5 +40,6 @@ export function runTone(run: Pick<Run, "status">): string {
 
 export function describeStatus(run: Pick<Run, "status" | "limit">): string {
   const name = run.status.replace("_", " ");
+  if (run.limit === "pause") return "ended by a pause";
   return run.limit === null ? name : `${name} at its limit of ${run.limit}`;
 }

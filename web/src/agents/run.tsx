@@ -16,11 +16,11 @@ import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Line, Unloaded } from "../ui/parts.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
-import { attempt } from "../ui/toasts.js";
 import { describeInstant, Elapsed, formatDuration, formatExact, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { describeCause, describeStatus, runTone } from "./describe.js";
 import { ReplayPanel } from "./replay.js";
+import { STOP_KEY, stopRun } from "./stop.js";
 import { RunTimeline } from "./timeline.js";
 import { TurnView } from "./turn.js";
 
@@ -54,11 +54,11 @@ function RunPage({ id }: { id: string }) {
   const { run, steps, text } = useRun(id, value);
   useSubject(run && `${displayName(run.agent)}, ${describeCause(run.cause)}`);
   const [isReplaying, setReplaying] = useState(segments.value[2] === "replay");
-  const cancel = () => void attempt(() => client.cancelRun({ id }), "Cancelled").then(reload);
+  const stop = () => run !== undefined && void stopRun(id, run.agent).then(reload);
   const canChange = isAdministrator.value; // an owner only reads
   useCommands([
     ...(canChange ? [{ id: "replay-run", title: "Replay this run with another model", group: "Run", keys: "z", run: () => setReplaying(true) }] : []),
-    ...(canChange && run?.status === "running" ? [{ id: "cancel-run", title: "Cancel this run", group: "Run", run: cancel }] : []),
+    ...(canChange && run?.status === "running" ? [{ id: "stop-run", title: "Stop this run", group: "Run", keys: STOP_KEY, run: stop }] : []),
   ]);
   if (run === undefined) return <Unloaded title="Run" back={canOpen("/runs") ? "/runs" : "/agents"} backLabel="All runs" error={error} onRetry={reload} />;
   return (
@@ -74,8 +74,8 @@ function RunPage({ id }: { id: string }) {
         <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>
         <span class="grow" />
         {!canChange ? null : run.status === "running" ? (
-          <button class="button danger" onClick={cancel}>
-            Cancel
+          <button class="button danger" title={`Stop this run (${STOP_KEY})`} onClick={stop}>
+            <Icon name="stop" size={12} /> Stop
           </button>
         ) : (
           <button class="button" aria-label="Replay" title="Replay with this or another model (z)" onClick={() => setReplaying(!isReplaying)}>

@@ -15,6 +15,7 @@ export function AgentBadge({ agent, runId }: { agent: Agent; runId: string | und
 
 function describe(agent: Agent, runId: string | undefined): { tone: string; text: string; title?: string } {
   if (agent.retiredAt !== null) return { tone: "", text: "retired", title: formatExact(agent.retiredAt) };
+  if (runId !== undefined && agent.paused) return { tone: "warn", text: "stops after this step", title: "It was paused while it was thinking" };
   if (runId !== undefined) return { tone: "accent", text: "thinking" };
   if (agent.paused) return { tone: "warn", text: "paused", title: agent.pausedAt ? `since ${formatExact(agent.pausedAt)}` : "" };
   if (agent.restUntil !== null && Date.parse(agent.restUntil) > Date.now()) {

@@ -103,7 +103,7 @@ function RunRow({ run, isSelected, showAgent }: { run: Run; isSelected: boolean;
           {showAgent && <Name name={run.agent} class="agent-name strong" />}
           <span class="line-text run-cause">{describeCause(run.cause)}</span>
           {run.events > 0 && <span class="muted hide-phone">{plural(run.events, "event")}</span>}
-          {run.status !== "completed" && <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>}
+          {(run.status !== "completed" || run.limit !== null) && <span class={`badge ${runTone(run)}`}>{describeStatus(run)}</span>}
         </span>
         {text !== "" && <Line text={text} class="muted" />}
       </span>

@@ -3,12 +3,13 @@
 import { SpaceStore } from "@gatepost/client";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
+import { STOP_KEY, stopAgent } from "../agents/stop.js";
 import { useCommands } from "../commands.js";
 import { readUnsent, writeUnsent } from "../data/drafts.js";
 import { feed } from "../data/feed.js";
 import { agents, entities, isThinking } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, me } from "../data/session.js";
+import { client, isAdministrator, me } from "../data/session.js";
 import { loadMembers, noteRead, spaces, type SpaceEntry } from "../data/spaces.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
 import { useStore } from "../data/store.js";
@@ -54,6 +55,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
   useCommands([
     { id: "write", title: "Write a message", group: "Space", keys: "r", run: focusComposer },
     { id: "members", title: "Show members", group: "Space", keys: "m", run: () => setShowMembers(!showMembers) },
+    ...(isAdministrator.value ? thinking.map(({ name, displayName }, index) => ({ id: `stop-${name}`, title: `Stop ${toLine(displayName, 60)}`, group: "Space", ...(index === 0 ? { keys: STOP_KEY } : {}), run: () => void stopAgent(name) })) : []),
     { id: "read", title: "Mark all as read", group: "Space", keys: "e", run: () => markRead(space.lastSeq) },
   ]);
 

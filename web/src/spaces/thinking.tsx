@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { onEvent } from "../data/feed.js";
 import { agents } from "../data/live.js";
+import { StopButton } from "../agents/stop.js";
 import { buildPath } from "../router.js";
 import { Name } from "../ui/name.js";
 import { Dots, Line } from "../ui/parts.js";
@@ -22,16 +23,19 @@ export function Thinking({ members, streams }: { members: readonly Thinker[]; st
   return (
     <div class="thinking line wrap soft xs" role="status">
       {members.slice(0, 4).map((member) => (
-        <a key={member.name} class="thinking-agent line accent-hover" href={canOpen("/runs") ? buildPath("runs", runs[member.name] ?? "") : buildPath("agents", member.name)}>
-          <Dots />
-          <Name name={member.name} label={member.displayName} limit={40} class="strong" />
-          <span>{writing.has(member.name) ? "writes" : tools[member.name] ? "uses" : "thinks"}</span>
-          {tools[member.name] !== undefined && !writing.has(member.name) && (
-            <code>
-              <Line text={tools[member.name] ?? ""} limit={40} />
-            </code>
-          )}
-        </a>
+        <span key={member.name} class="line gap-2">
+          <a class="thinking-agent line accent-hover" href={canOpen("/runs") ? buildPath("runs", runs[member.name] ?? "") : buildPath("agents", member.name)}>
+            <Dots />
+            <Name name={member.name} label={member.displayName} limit={40} class="strong" />
+            <span>{writing.has(member.name) ? "writes" : tools[member.name] ? "uses" : "thinks"}</span>
+            {tools[member.name] !== undefined && !writing.has(member.name) && (
+              <code>
+                <Line text={tools[member.name] ?? ""} limit={40} />
+              </code>
+            )}
+          </a>
+          <StopButton agent={member.name} isSmall hasKey={member === members[0]} />
+        </span>
       ))}
       {members.length > 4 && <span>and {members.length - 4} more</span>}
     </div>

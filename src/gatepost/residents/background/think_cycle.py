@@ -26,7 +26,7 @@ from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Item, Priority
 from gatepost.operations.operation import build_frame
-from gatepost.residents import stream_api
+from gatepost.residents import agent_actions as agents, stream_api
 from gatepost.residents.background.cycle_outcome import (
     CycleDeps,
     CycleFinished,
@@ -136,6 +136,8 @@ class Cycle:
                 return await self._stop_at_limit(limit)
             if (exhausted := await self._find_exhausted()) is not None:
                 return await self._stop_at_limit(RunLimit.BUDGET, exhausted)
+            if self._count_replies() and await self._store.read(agents.is_paused, self._run_lease.resident.number):
+                return await self._stop_at_limit(RunLimit.PAUSE)
             preview = await self._check_inbox() if self._count_replies() and not self._is_isolated else None
             reply = drop_extra_calls(await self._ask_model(preview), self._run_lease.resident.config.loop)
             if reply.calls:

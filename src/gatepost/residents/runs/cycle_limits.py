@@ -22,6 +22,8 @@ class RunLimit(StrEnum):
     TOKENS = "tokens"
     CALLS = "calls"
     BUDGET = "budget"
+    #: its agent was paused
+    PAUSE = "pause"
 
 
 def find_limit(turns: Sequence[Turn], rules: LoopRules) -> RunLimit | None:
@@ -61,5 +63,7 @@ def describe_limit(limit: RunLimit, config: AgentConfig, last_reply: ModelReply)
             return f"its limit of {rules.max_calls} calls in one reply, and {dropped} calls were not done"
         case RunLimit.BUDGET:
             return f"the budget of {config.budget}, which is used up"
+        case RunLimit.PAUSE:
+            return "the step in which its agent was paused"
         case other:
             assert_never(other)

@@ -96,7 +96,7 @@ def stop_at_limit(
     """
     End a cycle that has reached a limit, with a note of the agent to itself; return True if there is more to think
     about. At the third limit in a row the owner gets an alert. At the limit of a budget the agent rests, `rest_until`
-    the period ends, and the owner gets one alert for each period.
+    the period ends, and the owner gets one alert for each period. A pause is the end until the agent is resumed.
     """
     leases.release_or_raise(tx, run_lease.lease)
     run = run_lease.run
@@ -106,6 +106,8 @@ def stop_at_limit(
     if rest_until is not None:
         start_budget_rest(tx, replace(run_lease.resident, failures=0, batch_limit=None), rest_until)
         return _has_more_work(tx, run_lease)
+    if limit is RunLimit.PAUSE:
+        return False
     agent = run_lease.resident.number  # cycles that a budget ended do not count
     rows = tx.fetch_all("residents/runs/list_last_limits", agent=agent, before=run.number, limit=_LIMITS_IN_A_ROW)
     limits_in_a_row = next((index for index, row in enumerate(rows) if row.limit_reached is None), len(rows))

@@ -10,6 +10,9 @@ WHERE entity = :entity
 -- name: pause
 UPDATE agents SET paused_at = :at WHERE entity = :entity
 
+-- name: is_paused
+SELECT TRUE AS is_paused FROM agents WHERE entity = :entity AND paused_at IS NOT NULL
+
 -- name: set_rest
 UPDATE agents SET failures = :failures, rest_until = :rest_until, batch_limit = :batch_limit WHERE entity = :number
 

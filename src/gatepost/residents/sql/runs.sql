@@ -93,11 +93,11 @@ WHERE number = :number AND status = 'waiting_tool'
     AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = runs.number AND c.status = 'pending')
 
 -- name: list_last_limits
--- The limits at which the cycles before a run ended, the newest first; those that ended at a budget are left out.
+-- The limits at which the cycles before a run ended, the newest first; those that ended at a budget or by a pause are left out.
 SELECT limit_reached
 FROM runs
 WHERE agent = :agent AND number < :before AND status IN ('waiting_tool', 'completed', 'skipped')
-    AND coalesce(limit_reached, '') <> 'budget'
+    AND coalesce(limit_reached, '') NOT IN ('budget', 'pause')
 ORDER BY number DESC
 LIMIT :limit
 
