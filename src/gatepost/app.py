@@ -6,7 +6,6 @@ are needed, because drivers and libraries of models are slow to import or not in
 """
 
 import os
-import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
@@ -20,7 +19,6 @@ from gatepost import paths, transports
 from gatepost.core.ports import Clock, IntakeQueue, SignalSink, Store, Subscription, Transport, ignore_signals
 from gatepost.core.signals import Frame
 from gatepost.core.times import SECOND
-from gatepost.core.transport_records import TransportStatus
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, NoStore, Unavailable, UnknownAddress
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from gatepost.channels.background.channel_tasks import ChannelOptions
     from gatepost.channels.speech.transcriber import Transcriber
     from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
+    from gatepost.core.transport_records import TransportStatus
     from gatepost.gates.condition_check_background import CommandOptions
     from gatepost.guests.hooks.spool_writer import SpoolWriter
     from gatepost.ledger.public_ledger import PublicLedger
@@ -103,7 +102,7 @@ def build_store(
 
 
 def build_transport(
-    configuration: Configuration, *, on_change: Callable[[TransportStatus], None] | None = None
+    configuration: Configuration, *, on_change: "Callable[[TransportStatus], None] | None" = None
 ) -> Transport:
     """Return the configured transport; it connects when it first listens or sends. `on_change` gets each new status."""
     settings = configuration.settings
@@ -308,6 +307,8 @@ async def open_cycle_deps(
     While entered, what cycles need is open: models, with their keys from `environ`, and tools; `functions` are Python
     functions of this process, by agent and name.
     """
+    import random
+
     from gatepost.residents.background.cycle_outcome import CycleDeps
     from gatepost.residents.background.toolkit import Toolbox
     from gatepost.residents.models.factory import OpenModels

@@ -15,7 +15,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -60,8 +59,13 @@ def load_handler(operation: Operation) -> None:
     """
     module = f"{operation.request.__module__.removesuffix('api')}handlers"
     name = _LATER_HANDLERS.get(operation.name, module)
-    if find_spec(name) is not None:
+    if operation.has_handler:
+        return
+    try:
         import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
     if not operation.has_handler:
         discovery.import_modules("handlers")
 

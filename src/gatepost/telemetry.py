@@ -35,7 +35,7 @@ _SECRETS: Final = (
     r"((?<![\w-])eyJ)()([\w-]++\.[\w-]++\.[\w-]*)",
     r"((?<![\w-])(?:bot)?[0-9]{5,}+(?::|%3A))()([\w-]{30,})",
 )
-_URL_USER: Final = re.compile(r"(?<=://)(?:([^\s:/@]{0,200}:)\S{0,2000}|[^\s:/@'\"]{1,200})@")
+_URL_USER: Final = r"(?<=://)(?:([^\s:/@]{0,200}:)\S{0,2000}|[^\s:/@'\"]{1,200})@"
 
 
 def hide_secrets(text: str) -> str:
@@ -43,7 +43,7 @@ def hide_secrets(text: str) -> str:
     Return a URL, a command or a sentence with `***` for what looks like a secret: the user and password of a URL, and
     the values of parameters, options, variables and headers whose name suggests a secret.
     """
-    text = _URL_USER.sub(lambda match: f"{match[1] or ''}***@", text)
+    text = re.sub(_URL_USER, lambda match: f"{match[1] or ''}***@", text)
     for pattern in _compile_patterns():
         text = pattern.sub(lambda match: f"{match[1]}{match[2] or ''}***", text)
     return text

@@ -170,7 +170,7 @@ async def test_a_connection_that_was_closed_is_opened_again(gateway_thread: Gate
         await asyncio.to_thread(client.send, ShowSpace(id="q4-report"))
         connection = client._connection
         assert connection is not None
-        connection.sock.shutdown(2)
+        connection._socket.shutdown(2)
         space = await asyncio.to_thread(client.send, ShowSpace(id="q4-report"))
         assert (space.id, client._connection is connection) == ("q4-report", False)
 

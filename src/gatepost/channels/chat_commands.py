@@ -23,6 +23,7 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import build_request_verb
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, flag, option
+from gatepost.core.escaping import escape_unsafe
 from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import GatepostError, Invalid, NotFound
 from gatepost.gates.decision_api import ShowDecision
@@ -221,7 +222,7 @@ class _Session:
             output.live(msgspec.to_builtins(entry))
             return
         name = f"{render.render_name(entry.sender or '')}: " if self.has_names else ""
-        lines = [render.escape_unsafe(line) for line in f"{name}{entry.content}".splitlines()]
+        lines = [escape_unsafe(line) for line in f"{name}{entry.content}".splitlines()]
         if entry.kind is EntryKind.SYSTEM_QUESTION and entry.decision is not None:
             lines += self._list_options(entry.decision)
         output.live("\n".join(lines))
@@ -229,8 +230,8 @@ class _Session:
     def _list_options(self, decision: str) -> Sequence[str]:
         view = self.connection.send(ShowDecision(id=decision))
         lines = [
-            f"  {render.escape_unsafe(option.id)}: {render.escape_unsafe(option.label)}"
-            + (f" ({render.escape_unsafe(option.description)})" if option.description else "")
+            f"  {escape_unsafe(option.id)}: {escape_unsafe(option.label)}"
+            + (f" ({escape_unsafe(option.description)})" if option.description else "")
             for option in view.options
         ]
         return [*lines, "  (or answer in your own words)"] if view.free_text and view.options else lines

@@ -10,10 +10,11 @@ from typing import Final
 from gatepost.channels import outgoing_message_actions as messages
 from gatepost.channels.outgoing_message_actions import Notice
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.escaping import escape_deceptive, escape_markdown
 from gatepost.core.ports import Transaction
 from gatepost.core.times import MINUTE, Duration
 from gatepost.inbox.event import EventType, Pushed
-from gatepost.inbox.event_rendering import escape_deceptive, escape_markdown, render_name
+from gatepost.inbox.event_rendering import render_name
 from gatepost.stores.row_mapping import fetch_row
 
 #: characters of an urgent event that are sent

@@ -20,12 +20,12 @@ from gatepost.channels.envelope import Envelope
 from gatepost.channels.provider import Button
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.escaping import escape_markdown
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import DAY, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.gates.decision import Decision, render_action
-from gatepost.inbox.event_rendering import escape_markdown
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores.row_mapping import Mapper, fetch_number

@@ -25,6 +25,7 @@ from gatepost.channels.conversation import Pairing, PairingState
 from gatepost.channels.provider import Button
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core.escaping import escape_invisible, escape_markdown, remove_invisible
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import fold_text, has_visible_text
 from gatepost.core.times import HOUR, Duration
@@ -33,7 +34,6 @@ from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, quote_value
 from gatepost.inbox.event import Ref
-from gatepost.inbox.event_rendering import escape_invisible, escape_markdown, remove_invisible
 from gatepost.inbox.push import actions as push
 
 #: how long the code of a pairing is valid

@@ -38,11 +38,11 @@ from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import GroupMode, Trigger
 from gatepost.channels.webhooks import delivery_actions as webhooks
 from gatepost.channels.webhooks.verification import Occurrence
+from gatepost.core.escaping import escape_markdown
 from gatepost.core.ports import Transaction, needs_disk_space
 from gatepost.core.times import DAY
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound
-from gatepost.inbox.event_rendering import escape_markdown
 from gatepost.jobs import idempotency_actions as idempotency
 
 _HELP: Final = (

@@ -7,7 +7,7 @@ from click.exceptions import Exit
 from gatepost.cli import output
 from gatepost.cli.command import build_verb
 from gatepost.cli.parameters import JsonFlag
-from gatepost.inbox import event_rendering as render
+from gatepost.core.escaping import escape_invisible
 
 
 def doctor(json: JsonFlag = False) -> None:
@@ -29,10 +29,10 @@ def doctor(json: JsonFlag = False) -> None:
         output.document([asdict(finding) | {"hint": None if finding.ok else finding.hint} for finding in findings])
     else:
         for finding in findings:
-            detail = render.escape_invisible(finding.detail)
+            detail = escape_invisible(finding.detail)
             output.line_out(f"{'ok' if finding.ok else 'wrong':<5}  {finding.check:<9}  {detail}")
             if finding.hint and not finding.ok:
-                output.line_out(f"{'':<5}  {'':<9}  hint: {render.escape_invisible(finding.hint)}")
+                output.line_out(f"{'':<5}  {'':<9}  hint: {escape_invisible(finding.hint)}")
     if not all(finding.ok for finding in findings):
         raise Exit(1)
 

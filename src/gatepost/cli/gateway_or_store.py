@@ -8,7 +8,7 @@ Both answer alike (`tests/client/test_clients_agree.py`), so a command does not 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -145,8 +145,10 @@ def find_gateway(configuration: Configuration) -> str | None:
 def find_other_store(configuration: Configuration, gateway: GatewayFile | None) -> str | None:
     """Return the store of the gateway of this home, if it is not the one that is set. A halted one has a file only."""
     gateway = gateway or gateway_files.read_gateway_file(configuration.home)
+    if gateway is None or gateway.socket is None:
+        return None
     own_store = mask_passwords(configuration.settings.store.url)
-    if gateway is None or gateway.socket is None or gateway.store == own_store:
+    if gateway.store == own_store:
         return None
     if {gateway.store.partition(":")[0], own_store.partition(":")[0]} == {"sqlite"}:  # one may be a symbolic link
         paths = [Path(store.removeprefix("sqlite:///")) for store in (gateway.store, own_store)]
@@ -167,16 +169,19 @@ def build_signal_sink(configuration: Configuration) -> SignalSink:
     them; who is signalled in other ways polls the store. Guests on this machine find their events in their spools,
     except the guest in whose session this command runs.
     """
-    from gatepost import app
 
-    write_spools = app.build_spool_writer(configuration, own_session=find_session(configuration))
-    if not configuration.settings.transport.startswith("socket:"):
-        return write_spools
-    transport = app.build_transport(configuration)
+    @cache
+    def build_sinks() -> Sequence[SignalSink]:
+        from gatepost import app  # a command that only reads signals nothing
+
+        write_spools = app.build_spool_writer(configuration, own_session=find_session(configuration))
+        if not configuration.settings.transport.startswith("socket:"):
+            return [write_spools]
+        return [app.build_transport(configuration).send, write_spools]
 
     def send(signals: Sequence[Signal]) -> None:
-        transport.send(signals)
-        write_spools(signals)
+        for sink in build_sinks():
+            sink(signals)
 
     return send
 

@@ -9,14 +9,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from shutil import get_terminal_size
 from typing import Any, Final, TypeVar
 from unicodedata import category, east_asian_width
 
 import msgspec
 
+from gatepost.core.escaping import escape_invisible, escape_unsafe
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Instant
-from gatepost.inbox import event_rendering as render
 from gatepost.settings import mask_passwords
 
 #: seconds between two messages about how far long work is
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 def talk(text: str) -> None:
     """Print a message for the person at the terminal."""
-    print("\n".join(map(render.escape_invisible, text.split("\n"))), file=sys.stderr)
+    print("\n".join(map(escape_invisible, text.split("\n"))), file=sys.stderr)
 
 
 class Progress:
@@ -48,7 +47,7 @@ def fail(message: str, hint: str | None = None) -> None:
     """Print what is wrong, in one sentence, and how to fix it. Passwords are masked."""
     for label, colour, text in (("error:", "1;31", mask_passwords(message)), ("hint:", "1;36", hint)):
         if text:
-            print(f"{_paint(label, colour, sys.stderr)} {render.escape_invisible(text)}", file=sys.stderr)
+            print(f"{_paint(label, colour, sys.stderr)} {escape_invisible(text)}", file=sys.stderr)
 
 
 def trace() -> None:
@@ -66,13 +65,13 @@ def line_out(text: str) -> None:
 
 def document(value: Any) -> None:
     """Print one JSON document: an array for a list, an object for one thing."""
-    print("\n".join(render.escape_unsafe(line) for line in format_json(value).split("\n")), flush=True)
+    print("\n".join(escape_unsafe(line) for line in format_json(value).split("\n")), flush=True)
 
 
 def live(value: Any) -> None:
     """Print one of many that come as they happen: a line, or JSON on one line."""
     text = json.dumps(value, ensure_ascii=_is_ascii_only()) if not isinstance(value, str) else value
-    print(text if isinstance(value, str) else render.escape_unsafe(text), flush=True)
+    print(text if isinstance(value, str) else escape_unsafe(text), flush=True)
 
 
 def format_json(value: Any) -> str:
@@ -115,9 +114,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Print rows under headings. On a terminal the last column is cut to fit, and only that; a terminal that is too narrow
     gets a block of lines for each row. Elsewhere nothing is cut.
     """
-    cells = [[render.escape_invisible(cell) for cell in row] for row in rows]
+    cells = [[escape_invisible(cell) for cell in row] for row in rows]
     widths = [max(map(_measure, column)) for column in zip(headings, *cells, strict=True)]
     if sys.stdout.isatty():
+        from shutil import get_terminal_size
+
         room = get_terminal_size().columns - sum(widths[:-1]) - 2 * len(widths[:-1])
         if room < min(widths[-1], _MIN_LAST_WIDTH):
             for row in cells:
@@ -135,19 +136,19 @@ def facts(*pairs: tuple[str, object]) -> None:
     lines = [(name, str(value)) for name, value in pairs if value not in (None, "", ())]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
-        print(f"{name:<{width}}  {render.escape_invisible(value)}")
+        print(f"{name:<{width}}  {escape_invisible(value)}")
 
 
 def passage(heading: str, text: str, *, is_first: bool) -> None:
     """Print one of several texts under its heading; an empty line is between two of them."""
     lead = "" if is_first else "\n"
-    print(f"{lead}{render.escape_invisible(heading)}\n{indent(text)}")
+    print(f"{lead}{escape_invisible(heading)}\n{indent(text)}")
 
 
 def indent(text: str) -> str:
     """Return text of several lines, indented, so that none of them can pass for one of ours."""
     lines = re.split(r"\r\n|\n|\r", text.expandtabs(4))
-    return "\n".join(f"  {render.escape_unsafe(line)}".rstrip() for line in lines)
+    return "\n".join(f"  {escape_unsafe(line)}".rstrip() for line in lines)
 
 
 def count(number: int, noun: str) -> str:

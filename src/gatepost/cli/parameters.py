@@ -17,7 +17,6 @@ sentences.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter as PythonParameter, signature
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -190,6 +189,8 @@ def check_choice(choices: Sequence[str], value: str) -> str:
     """Return the value if it is one of those that an option may have."""
     if value in choices:
         return value
+    from difflib import get_close_matches  # few commands need it, and all must start fast
+
     by_word = {choice.lower(): str(choice) for choice in choices}
     close = get_close_matches(value.lower(), by_word, 1)
     raise Invalid(

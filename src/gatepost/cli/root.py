@@ -1,9 +1,9 @@
 """
 `gatepost`: the command that all others belong to.
 
-A module of a room whose name ends with `commands` adds its list `commands`. The module whose name, or whose room,
-begins with the name of a command is looked at first, so that `gatepost key list` imports the commands of keys only;
-help and completion of the root import all of them.
+A module of a room whose name ends with `commands` adds its list `commands`. A command in the table below imports its
+own module only, so that `gatepost key list` imports the commands of keys; help and completion of the root, and a word
+that is not in the table, import all of them.
 """
 
 from collections.abc import Iterable
@@ -20,24 +20,36 @@ from gatepost.cli.parameters import ParameterSpec, check_choice
 from gatepost.errors import UnknownAddress
 from gatepost.operations import discovery
 
-#: the order in which a newcomer meets the commands; others follow in the order of their names
-ORDER = (  # noqa: SIM905
-    "up setup sign-in inbox chat send reply agent person space work note plan gate decision hooks hook mcp courier"
-    " trigger channel ledger key init config doctor export import completion"
-).split()
-#: the commands that are in a module with another name
-_MODULES = {
-    **dict.fromkeys(("init", "config", "up"), "cli.setup_commands"),
+#: the module of each command, in the order in which a newcomer meets them; others follow in the order of their names
+MODULES = {
+    "up": "cli.setup_commands",
     "setup": "guests.setup_commands",
+    "sign-in": "directory.sign_in_commands",
     "inbox": "inbox.item_commands",
+    "chat": "channels.chat_commands",
+    "send": "mail.mail_commands",
+    "reply": "mail.mail_commands",
+    "agent": "residents.agent_commands",
+    "person": "directory.person_commands",
+    "space": "spaces.commands",
+    "work": "mail.work_commands",
+    "note": "mail.work_commands",
+    "plan": "plans.commands",
+    "gate": "gates.gate_commands",
+    "decision": "gates.decision_commands",
     "hooks": "guests.hook_install_commands",
     "hook": "guests.hook_install_commands",
-    **dict.fromkeys(("send", "reply"), "mail.mail_commands"),
-    "note": "mail.work_commands",
-    "import": "export.commands",
+    "mcp": "mcp.commands",
+    "courier": "guests.courier_commands",
     "trigger": "channels.triggers.commands",
     "channel": "channels.conversation_commands",
     "ledger": "ledger.topic_commands",
+    "key": "directory.key_commands",
+    "init": "cli.setup_commands",
+    "config": "cli.setup_commands",
+    "doctor": "cli.doctor_commands",
+    "export": "export.commands",
+    "import": "export.commands",
     "completion": "cli.root",
 }
 _COMPLETE_VARIABLE = "_GATEPOST_COMPLETE"
@@ -48,11 +60,12 @@ class Root(HelpFirst, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         for module in (*discovery.find_modules("commands"), __name__):
             self._add_commands(module)
-        return sorted(self.commands, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+        order = list(MODULES)
+        return sorted(self.commands, key=lambda name: (order.index(name) if name in order else len(order), name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands and (module := _find_module(cmd_name)):
-            self._add_commands(module)
+        if cmd_name not in self.commands and cmd_name in MODULES:
+            self._add_commands(f"gatepost.{MODULES[cmd_name]}")
         if cmd_name not in self.commands:  # click names those that are spelt alike
             self.list_commands(ctx)
         return self.commands.get(cmd_name)
@@ -60,15 +73,6 @@ class Root(HelpFirst, click.Group):
     def _add_commands(self, module: str) -> None:
         for command in getattr(import_module(module), "commands", ()):
             self.add_command(command)
-
-
-def _find_module(command: str) -> str | None:
-    """Return the module that a command is in, as far as names tell: `key_commands`, or `commands` in `plans`."""
-    if command in _MODULES:
-        return f"gatepost.{_MODULES[command]}"
-    name = command.replace("-", "_")
-    endings = (f".{name}_commands", f".{name}.commands", f".{name}s.commands")
-    return next((module for module in discovery.find_modules("commands") if module.endswith(endings)), None)
 
 
 def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:

@@ -14,7 +14,6 @@ from gatepost.client.request_retries import decode_event, list_pages
 from gatepost.core.ports import Store
 from gatepost.directory.authorization_actions import authorize_names
 from gatepost.executor import LocalExecutor, build_gateway_error
-from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.access import ADMINISTRATOR, Caller
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:  # few commands watch, and all must start fast
     from gatepost.channels.shared_inbox.api import WatchSharedInbox
     from gatepost.inbox.event_api import ItemView
     from gatepost.inbox.item_api import WatchInbox
+    from gatepost.inbox.push.api import PushEvent, PushOutcomeView
     from gatepost.spaces.api import WatchSpace
 
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class LocalClient:
         """Return the answer to a request; `key` makes it the same as an earlier one."""
         return self._executor.send(request, key=key)
 
-    def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+    def push_many(self, pushes: "Iterable[PushEvent]") -> "list[PushOutcomeView]":
         """
         Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
         Each thousand is one commit.

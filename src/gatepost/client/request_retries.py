@@ -16,9 +16,8 @@ import msgspec
 from gatepost import errors
 from gatepost.core.backoff import Backoff
 from gatepost.errors import GatepostError, Invalid, Late, Refused, Unavailable
-from gatepost.inbox.push.api import PushResultView, TriggeredView
 from gatepost.operations.encoding import decode_answer, encode_request
-from gatepost.operations.operation import WAIT, Kind, Page, Repetition, Request, Stream, StreamedView
+from gatepost.operations.operation import WAIT, Kind, Page, Repetition, Request, Stream, StreamedView, View
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -91,7 +90,7 @@ def read_answer(request: Request[R], call: HttpCall, status: int, body: bytes) -
         answer = decode_answer(request, body)
     except msgspec.DecodeError as error:
         raise Unavailable(f"the gateway's answer cannot be read: {error}", hint="its version may be another") from None
-    if call.has_new_key and isinstance(answer, PushResultView | TriggeredView):
+    if call.has_new_key and isinstance(answer, View):
         return cast("R", answer.without_duplicates())
     return answer
 

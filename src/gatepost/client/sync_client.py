@@ -1,26 +1,26 @@
 """
-A client without an event loop, on `http.client`: for commands and scripts.
+A client without an event loop: for commands and scripts.
 
 It keeps one connection. A gateway closes a connection that is idle for some seconds, so a request that finds it closed
 is sent again on a new one; a request that must not be repeated is sent on a new connection in the first place.
 """
 
-import http.client
-import socket
-import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from gatepost.client import request_retries, work_loop
+from gatepost.client import request_retries
+from gatepost.client.plain_http import HttpConnection
 from gatepost.errors import Invalid, Unavailable
-from gatepost.inbox.event_api import ItemView
-from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 from gatepost.operations.operation import Page, Request, Stream, StreamedView
+
+if TYPE_CHECKING:  # few commands need them, and all must start fast
+    from gatepost.inbox.event_api import ItemView
+    from gatepost.inbox.push.api import PushEvent, PushOutcomeView
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -59,7 +59,7 @@ class SyncClient:
         self._retry_time = retry_time
         self._timeout = timeout
         self._check = check
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: HttpConnection | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +81,7 @@ class SyncClient:
         while True:
             try:
                 status, headers, body = self._exchange(call)
-            except (_NotSent, OSError, http.client.HTTPException) as failure:
+            except (_NotSent, OSError) as failure:
                 self.close()
                 is_unsent = isinstance(failure, _NotSent)
                 cause = failure.cause if isinstance(failure, _NotSent) else failure
@@ -89,12 +89,12 @@ class SyncClient:
                 if pause is None:
                     raise request_retries.build_connection_error(cause) from cause
             else:
-                pause = retries.find_pause(call, status, headers["retry-after"])
+                pause = retries.find_pause(call, status, headers.get("retry-after"))
                 if pause is None:
                     return request_retries.read_answer(request, call, status, body)
             time.sleep(pause)
 
-    def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
+    def push_many(self, pushes: "Iterable[PushEvent]") -> "list[PushOutcomeView]":
         """
         Push any number of events; return the outcome of each in their order: status 201 with its result, or a problem.
         Each thousand is one commit. If the gateway cannot be reached any more, the first thousands may be stored.
@@ -133,14 +133,14 @@ class SyncClient:
                         yield event
                     elif on_connect is not None:
                         on_connect()
-            except (OSError, http.client.HTTPException, Unavailable) as failure:
+            except (OSError, Unavailable) as failure:
                 error = failure
             pause = retries.next_pause()
             if pause is None:
                 raise request_retries.build_connection_error(error) from error
             time.sleep(pause)
 
-    def work(self, name: str, *, hold: str = "5m") -> Iterator[ItemView]:
+    def work(self, name: str, *, hold: str = "5m") -> "Iterator[ItemView]":
         """
         Return the items of an inbox, one at a time, for ever, and wait while there are none:
 
@@ -150,18 +150,20 @@ class SyncClient:
         An item is claimed for `hold`, and acked when the body of the loop ends. If the body raises, or leaves the loop,
         the item is released, and the next reader gets it. Several loops on one inbox share its items.
         """
+        from gatepost.client import work_loop
+
         return work_loop.work(self.send, name, hold, self._retry_time)
 
     def _read_events(self, request: Stream[Any]) -> Iterator[StreamedView]:
         call = request_retries.build_call(request)
         connection = self._connect(request_retries.SILENCE_TIMEOUT)
         try:
-            connection.request(call.method, call.target, headers={**self._headers, "accept": "text/event-stream"})
-            response = connection.getresponse()
+            headers = {**self._headers, "accept": "text/event-stream"}
+            response = connection.request(call.method, call.target, headers)
             if response.status != 200:
-                request_retries.read_answer(request, call, response.status, response.read())
+                request_retries.read_answer(request, call, response.status, connection.read())
             fields: dict[str, str] = {}
-            while line := response.readline(_MAX_LINE_LENGTH):
+            while line := connection.read_line(_MAX_LINE_LENGTH):
                 text = line.rstrip(b"\r\n").decode()
                 if not text and "event" in fields:
                     yield StreamedView(
@@ -174,33 +176,25 @@ class SyncClient:
         finally:
             connection.close()
 
-    def _exchange(self, call: request_retries.HttpCall) -> tuple[int, http.client.HTTPMessage, bytes]:
+    def _exchange(self, call: request_retries.HttpCall) -> tuple[int, Mapping[str, str], bytes]:
         if self._connection is None or not call.is_repeatable:
             self.close()
             try:
                 self._connection = self._connect(self._timeout + call.wait)
             except (OSError, Unavailable) as error:
                 raise _NotSent(error) from error
-        self._connection.request(call.method, call.target, call.body, {**self._headers, **call.headers})
-        response = self._connection.getresponse()
-        body = response.read()
-        if response.will_close:
+        headers = {**self._headers, **call.headers}
+        response = self._connection.request(call.method, call.target, headers, call.body)
+        body = self._connection.read()
+        if not self._connection.can_continue:
             self.close()
         return response.status, response.headers, body
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+    def _connect(self, timeout: float) -> HttpConnection:
         if self._check is not None:
             self._check()
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=timeout, context=ssl.create_default_context()
-            )
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=timeout)
-        connection.connect()
-        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        parts = self._parts
+        return HttpConnection(parts.hostname or "", parts.port, is_secure=parts.scheme == "https", timeout=timeout)
 
 
 class _NotSent(Exception):

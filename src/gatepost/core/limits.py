@@ -8,6 +8,8 @@ from gatepost.core.times import DAY, MINUTE, Duration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
+    """What one installation allows."""
+
     #: how long an item stays visible after its end, and its dedup key known
     remember: Duration = DAY
     #: failures after which an item is dead

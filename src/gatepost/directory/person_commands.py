@@ -1,7 +1,7 @@
 """`gatepost person`, and what agents and people have in common."""
 
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
@@ -13,8 +13,9 @@ from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import EntityView, ListEntities, RegisterEntity, RetireEntity, ShowEntity
 from gatepost.errors import Refused
-from gatepost.inbox.account_api import AccountView
-from gatepost.inbox.item_api import ShowAccount
+
+if TYPE_CHECKING:  # a list needs no accounts
+    from gatepost.inbox.account_api import AccountView
 
 people = Noun("person", "Register and list people. An item in the inbox of a person stays until it is marked as done.")
 commands = [people]
@@ -68,6 +69,8 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
     Example:
       gatepost person show husam
     """
+    from gatepost.inbox.item_api import ShowAccount
+
     with connect() as connection:
         person = find_entity(connection, name, EntityKind.HUMAN)
         account = connection.send(ShowAccount(name=person.name))
@@ -118,7 +121,7 @@ def build_row(entity: EntityView) -> TableRow:
     ]
 
 
-def list_facts(entity: EntityView, account: AccountView) -> Facts:
+def list_facts(entity: EntityView, account: "AccountView") -> Facts:
     """Return the facts to show about an entity and its inbox."""
     return [
         ("name", entity.name),

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatepost.channels import pairing_actions as pairing
+from gatepost.core.escaping import escape_invisible
 from gatepost.core.ports import Reader
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Damaged, GatepostError
 from gatepost.export import catalog_rows as catalog
 from gatepost.export.catalog_rows import Key, Table
-from gatepost.inbox import event_rendering as render
 from gatepost.residents import agent_config_json as agent_config
 from gatepost.stores import statements
 
@@ -94,7 +94,7 @@ def export_store(tx: Reader, write: Callable[[bytes], object], *, secrets: bool 
 def _encode(document: Mapping[str, Any]) -> bytes:
     """Return a line. What a terminal could act on is escaped, which is the same JSON."""
     line = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return render.escape_invisible(line).encode() + b"\n"
+    return escape_invisible(line).encode() + b"\n"
 
 
 def _read_counters(tx: Reader, summary: Summary) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from gatepost.cli.current_agent import find_current_agent, find_session
 from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import ids, times
+from gatepost.core.escaping import escape_unsafe
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 from gatepost.gates import decision_api as api, proposed_action
@@ -419,7 +420,7 @@ def _print_answer(decision: api.DecisionView, last_answer: api.DecisionAnswerVie
         if last_answer.args is not UNSET:
             output.line_out(render.render_json(last_answer.args))
         if last_answer.text is not None:
-            output.line_out("\n".join(render.escape_unsafe(line) for line in last_answer.text.splitlines()))
+            output.line_out("\n".join(escape_unsafe(line) for line in last_answer.text.splitlines()))
     if decision.status is not DecisionStatus.ANSWERED:
         reason = describe_outcome(decision) if last_answer else f"it is {_describe_state(decision)}"
         output.talk(f"not answered: {reason}")

@@ -55,6 +55,8 @@ from gatepost.worker.intake_queue_reader import QueueReader
 log = structlog.get_logger("gatepost.gateway")
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+#: new objects after which garbage is collected: requests make few that only the collector can free
+_GC_THRESHOLD: Final = 10_000
 #: seconds that requests under way get when the gateway is stopped
 _STOP_TIMEOUT: Final = 20
 #: signals that wait to be written; of more, the oldest are left to the store
@@ -219,6 +221,7 @@ def freeze_loaded_objects() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
 
 
 async def serve(configuration: Configuration, host: str, port: int, *, ready: Ready, person: str | None) -> None:

@@ -12,11 +12,11 @@ from click.exceptions import Exit
 from gatepost.cli import output
 from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import option
+from gatepost.core.escaping import escape_invisible
 from gatepost.errors import Invalid, Unavailable
 from gatepost.guests.hooks.hook_context import locate_program
 from gatepost.guests.host_settings import installation
 from gatepost.guests.host_settings.entry_format import BuildEntries, EntryFormat
-from gatepost.inbox import event_rendering as render
 
 #: paths in environments that were made for one command, by `uvx`, `uv run --with` or `pipx run`
 _TEMPORARY_PATH: Final = re.compile(r"/(archive|environments|builds)-v\d+/|/(\.cache|Caches)/pipx/|/pipx/\.cache/")
@@ -90,7 +90,7 @@ def print_install(
             }
         )
         return
-    output.line_out(render.escape_invisible(str(change.file)))
+    output.line_out(escape_invisible(str(change.file)))
     if not change.is_changed:
         output.talk("the entries of Gatepost are installed already")
     else:
@@ -105,7 +105,7 @@ def print_uninstall(host: str, change: installation.FileChange, *, json: bool) -
             {"host": host, "file": str(change.file), "changed": change.is_changed, "restored": change.is_restored}
         )
         return
-    output.line_out(render.escape_invisible(str(change.file)))
+    output.line_out(escape_invisible(str(change.file)))
     if change.is_removed:
         output.talk("removed the file, which had only entries of Gatepost")
     elif change.is_restored:

@@ -12,13 +12,13 @@ from gatepost.cli import output
 from gatepost.cli.current_agent import find_session
 from gatepost.cli.gateway_or_store import get_folder
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.core.escaping import escape_unsafe
 from gatepost.errors import Invalid, NotFound
 from gatepost.guests.hook_entry import HookEntry
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.session_gates import GATE_EVENTS, SessionGate, SessionGateStatus
 from gatepost.guests.hooks.session_state import Session
-from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 
 SessionId = Annotated[str | None, option("--session", "ID", "the guest session; by default the one in which this runs")]
@@ -126,9 +126,9 @@ def check(
         output.document({"open": is_open, "gates": [*map(_build_state_document, states), *documents]})
     else:
         for state in shut:
-            output.line_out(render.escape_unsafe(state.description))
+            output.line_out(escape_unsafe(state.description))
         for gate in durable_gates:
-            output.line_out(render.escape_unsafe(f"{gate.name}: {gate.instruction or 'it is pending'} ({gate.id})"))
+            output.line_out(escape_unsafe(f"{gate.name}: {gate.instruction or 'it is pending'} ({gate.id})"))
     if not is_open:
         raise Exit(1)
 

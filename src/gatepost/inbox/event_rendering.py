@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
+from gatepost.core.escaping import escape_unsafe, has_invisible
 from gatepost.core.json_limits import Json
 from gatepost.core.text import abbreviate, count_bytes, truncate
 from gatepost.core.times import DAY, Instant, format_rfc3339
@@ -45,17 +46,6 @@ from gatepost.inbox.event import (
     parse_body,
 )
 
-#: controls, soft hyphen, bidi marks, joiners, invisible operators and fillers, line separators, variation selectors,
-#: tags, surrogates, private use, non-characters
-_INVISIBLE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
-)
-#: controls except tab and line break, embeddings, overrides and isolates of bidi, surrogates
-_DECEPTIVE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-#: what formats, or is the beginning of a link or a character reference, in the middle of a line
-_MARKDOWN_SIGN: Final = re.compile(r"[\\`*_~\[\]<>&|!#]")
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: the beginnings of lines that name no space
@@ -119,7 +109,7 @@ def render_json(value: Json) -> str:
 
 def render_name(text: str) -> str:
     """Return a name as it is if it is harmless, or else quoted."""
-    return text if _PLAIN_NAME.fullmatch(text) and not _INVISIBLE.search(text) else quote(text)
+    return text if _PLAIN_NAME.fullmatch(text) and not has_invisible(text) else quote(text)
 
 
 def _render_space_name(text: str) -> str:
@@ -311,45 +301,10 @@ def _render_context(event: Event) -> str:
 
 def render_session(text: str) -> str:
     """Return the name of a session, quoted if it has odd characters."""
-    return text if re.fullmatch(r"[\w:.@-]+", text) and not _INVISIBLE.search(text) else quote(text)
+    return text if re.fullmatch(r"[\w:.@-]+", text) and not has_invisible(text) else quote(text)
 
 
 def _render_due_time(due_at: Instant, now: Instant) -> str:
     """Return the time of day if it is due today, or else the date too."""
     full_time = format_rfc3339(due_at - due_at % 1_000_000)
     return f"{full_time[11:16]}Z" if due_at // DAY == now // DAY else full_time
-
-
-def escape_unsafe(text: str) -> str:
-    """Replace characters that could break a line, hide or deceive, or begin a tag, by `\\uXXXX`."""
-    return escape_invisible(text).replace("<", "\\u003c")
-
-
-def escape_invisible(text: str) -> str:
-    """Replace characters that could break a line, hide or deceive by `\\uXXXX`."""
-    return _INVISIBLE.sub(lambda match: _escape_code_point(ord(match[0])), text)
-
-
-def remove_invisible(text: str) -> str:
-    return _INVISIBLE.sub("", text)
-
-
-def escape_deceptive(text: str) -> str:
-    """
-    Replace what could turn the direction of a text around, and control characters, by `\\uXXXX`. Line breaks stay, and
-    so do the joiners and the variation selectors of emoji: it is for chats, where a text has many lines.
-    """
-    one_break = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _DECEPTIVE.sub(lambda match: _escape_code_point(ord(match[0])), one_break)
-
-
-def escape_markdown(text: str) -> str:
-    """Return a text, such as the name of a stranger, so that Markdown shows it as it is, on one line."""
-    return _MARKDOWN_SIGN.sub(r"\\\g<0>", escape_deceptive(text).replace("\n", " "))
-
-
-def _escape_code_point(code: int) -> str:
-    if code <= 0xFFFF:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -14,8 +14,8 @@ from gatepost.cli.command import Facts, Noun, TableRow
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
+from gatepost.core.escaping import escape_invisible
 from gatepost.errors import Invalid
-from gatepost.inbox import event_rendering as render
 from gatepost.ledger import running_hash, topic_api as api, topic_json as mirror
 from gatepost.ledger.topic import LedgerId, TopicKind
 
@@ -61,7 +61,7 @@ def messages(message: api.TopicMessageView) -> TableRow:
       gatepost ledger messages 0.0.1002
       gatepost ledger messages 0.0.1002 --refused
     """
-    text = render.escape_invisible(message.text) if message.text is not None else message.message
+    text = escape_invisible(message.text) if message.text is not None else message.message
     return [
         str(message.sequence_number),
         message.consensus_timestamp,

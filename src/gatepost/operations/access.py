@@ -33,6 +33,8 @@ class CallerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
+    """Who asks."""
+
     kind: CallerKind
     #: the entity that it is; for the key of a trigger, the agent that it triggers; None for the administrator
     name: str | None = None

@@ -8,7 +8,6 @@ commands in `commands` or `key_commands`. So a noun is added by adding files, an
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 
 import gatepost
 
@@ -32,6 +31,8 @@ def list_modules() -> tuple[str, ...]:
 
 
 def _walk(paths: list[str], prefix: str) -> Iterator[str]:
+    from pkgutil import iter_modules  # most commands know their module, and must start fast
+
     for module in iter_modules(paths, prefix):
         yield module.name
         if module.ispkg:

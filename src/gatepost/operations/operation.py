@@ -79,6 +79,13 @@ class _Model(msgspec.Struct, metaclass=_ModelMeta):
 class View(_Model):
     """A model of an answer. In OpenAPI `GateView` is called `Gate`."""
 
+    def without_duplicates(self) -> Self:
+        """
+        Return the answer to a request whose idempotency key its client has just made, so that a duplicate can only be
+        an earlier try of the same request.
+        """
+        return self
+
 
 class Page(View, Generic[V_co]):
     """A page of a list. `Page[GateView]` is a model of its own, which is called GatePage outside."""

@@ -15,7 +15,6 @@ Structs too, and are read by `convert`. In their types, a title and a descriptio
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -263,6 +262,8 @@ def suggest(word: Any, names: Iterable[Any]) -> str | None:
     """Return a hint with the name that is spelt most alike, if there is one."""
     if not isinstance(word, str) or len(word) > _MAX_PATH_LENGTH:
         return None
+    from difflib import get_close_matches  # most words are right, and commands must start fast
+
     close = get_close_matches(word, [name for name in names if isinstance(name, str)], 1)
     return f"did you mean {close[0]!r}?" if close else None
 

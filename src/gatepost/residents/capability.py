@@ -5,7 +5,6 @@ It is apart from the profiles (`ledger/hcs/hcs11_profiles.py`) because configura
 and commands that read one must start fast.
 """
 
-from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final
 
@@ -50,6 +49,8 @@ def parse_capability(value: str | int) -> int:
     for code, name in enumerate(_NAMES):
         if number == code or word in (name, str(code)):
             return code
+    from difflib import get_close_matches  # commands must start fast
+
     close_names = get_close_matches(word[:100], _NAMES, n=1, cutoff=0.5)
     hint = f"use a code from 0 to {max(Capability)}, or a name such as {Capability.CODE_GENERATION.label}"
     raise Invalid(

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.core import address, times
 from gatepost.errors import Invalid, quote_value
-from gatepost.gates import condition_check
 from gatepost.telemetry import hide_secrets
 
 _KIB: Final = 1024
@@ -152,6 +151,8 @@ def _parse_bool(value: Any) -> bool:
 
 
 def _parse_repositories(value: Any) -> tuple[str, ...]:
+    from gatepost.gates import condition_check  # most homes name none, and commands must start fast
+
     names = _parse_list(value, "repositories", _LIST_HINT)
     for name in names:
         if not isinstance(name, str) or not condition_check.is_repository(name):

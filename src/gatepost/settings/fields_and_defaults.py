@@ -83,6 +83,9 @@ class Section:
     dataclass is generated, which takes a sixth of the time.
     """
 
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = cls.__doc__ or cls.__name__  # a dataclass without one works out its signature
+
     def __init__(self, **values: Any) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
             default = entry.default if entry.default_factory is MISSING else entry.default_factory()

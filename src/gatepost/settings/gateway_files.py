@@ -16,19 +16,20 @@ is set there.
 
 import json
 import os
-import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from shlex import quote
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gatepost import paths
-from gatepost.core.ports import Store
-from gatepost.directory import key as key_rules
 from gatepost.errors import Conflict, Invalid, Unavailable
 from gatepost.telemetry import get_logger
+
+if TYPE_CHECKING:  # every command looks for a gateway, and must start fast
+    import _socket
+
+    from gatepost.core.ports import Store
 
 log = get_logger("gatepost.gateway_files")
 
@@ -43,6 +44,8 @@ _MAX_ANSWER: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class GatewayFile:
+    """What the file of a gateway says."""
+
     url: str
     pid: int
     #: the URL of the store, without its password
@@ -94,7 +97,7 @@ def find_gateway(home: Path) -> GatewayFile | None:
     if gateway_file is None or gateway_file.socket is None:
         return None
     try:
-        with _connect(home, gateway_file.socket) as connection:
+        with closing(_connect(home, gateway_file.socket)) as connection:
             connection.sendall(b'{"v": 1, "op": "where"}\n')
             answer = json.loads(_receive_line(connection))
         return GatewayFile(str(answer["url"]), int(answer["pid"]), str(answer["store"]), gateway_file.socket)
@@ -139,10 +142,12 @@ def _is_listening(home: Path, gateway_file: GatewayFile) -> bool:
     return True
 
 
-def _connect(home: Path, path: str) -> socket.socket:
+def _connect(home: Path, path: str) -> "_socket.socket":
     """Return a connection to a socket of this user; raise OSError if it is another's, or does not answer."""
+    import _socket  # `socket` takes longer to import than the answer takes to come
+
     paths.check_socket(path, reference=str(home))
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(_TIMEOUT)
         connection.connect(path)
@@ -152,7 +157,7 @@ def _connect(home: Path, path: str) -> socket.socket:
     return connection
 
 
-def _receive_line(connection: socket.socket) -> bytes:
+def _receive_line(connection: "_socket.socket") -> bytes:
     data = b""
     while not data.endswith(b"\n"):
         chunk = connection.recv(4_096)
@@ -164,6 +169,8 @@ def _receive_line(connection: socket.socket) -> bytes:
 
 def read_admin_key(home: Path) -> str:
     """Return the key in a home; raise Unavailable if it cannot be read."""
+    from gatepost.directory import key as key_rules
+
     path = home / ADMIN_KEY
     try:
         text = paths.read_trusted_file(str(path), reference=str(home)).decode()
@@ -195,6 +202,8 @@ def find_exposures(home: Path) -> list[Exposure]:
 
 def find_shared_folder(folder: Path) -> Exposure | None:
     """Return how to end that other users can write to a folder, if they can."""
+    from shlex import quote
+
     with suppress(OSError):
         if paths.is_shared(folder.stat()):
             return Exposure(folder, "other users can write to it", f"chmod go-w {quote(str(folder))}")
@@ -203,13 +212,15 @@ def find_shared_folder(folder: Path) -> Exposure | None:
 
 def find_exposed_file(file: Path) -> Exposure | None:
     """Return how to end that other users can read a private file, if they can."""
+    from shlex import quote
+
     with suppress(OSError):
         if not paths.is_private(file.stat()):
             return Exposure(file, "other users can read it", f"chmod 600 {quote(str(file))}")
     return None
 
 
-def ensure_admin_key(store: Store, home: Path) -> bool:
+def ensure_admin_key(store: "Store", home: Path) -> bool:
     """
     Make the key in the home valid in this store, and create the key if there is none; return True if it was created.
     Raise Conflict if the key was revoked.

@@ -15,11 +15,9 @@ beside a home, counts if it belongs to this user or to the system. A home that w
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,11 +31,13 @@ FILE: Final = "gatepost.toml"
 #: variables that are no settings: where the home is, tracebacks, long tests
 _NOT_SETTINGS: Final = {"HOME", "DEBUG", "NIGHTLY"}
 #: variables that Kubernetes makes for a service called gatepost
-_KUBERNETES_NAME: Final = re.compile(r"SERVICE_(HOST|PORT)|PORT_[0-9]+_(TCP|UDP)")
+_KUBERNETES_NAME: Final = r"SERVICE_(HOST|PORT)|PORT_[0-9]+_(TCP|UDP)"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
+    """The value of a setting, and where it came from."""
+
     value: Any
     #: `default`, the path of the settings file, or the name of a variable
     origin: str
@@ -120,6 +120,8 @@ def find_file(home: Path) -> Path | None:
 
 def _read_file(file: Path) -> dict[str, tuple[str, Any]]:
     """Return what a settings file sets: by `inbox.remember`, the name that is written there and the value."""
+    import tomllib  # many homes have no such file, and commands must start fast
+
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -188,11 +190,11 @@ def find_near_misses(environ: Mapping[str, str]) -> list[str]:
         rest = key.removeprefix(PREFIX)
         if rest == key or rest in _NOT_SETTINGS or key in names or not value or _is_misspelt(rest, names):
             continue
-        if _KUBERNETES_NAME.search(rest) or value.startswith(("tcp://", "udp://")):
+        if re.search(_KUBERNETES_NAME, rest) or value.startswith(("tcp://", "udp://")):
             continue
         short_names = {name.removeprefix(PREFIX): name for name in names}
         matches = [name for name in names if name.endswith(f"_{rest}")]
-        matches = matches or [short_names[name] for name in get_close_matches(rest, short_names, n=1, cutoff=0.65)]
+        matches = matches or [short_names[name] for name in _find_close_names(rest, short_names, 0.65)]
         if matches:
             sentences.append(f"{key} is not a setting, and is ignored: did you mean {' or '.join(matches[:3])}?")
     return sentences
@@ -200,11 +202,18 @@ def find_near_misses(environ: Mapping[str, str]) -> list[str]:
 
 def _is_misspelt(rest: str, names: Iterable[str]) -> bool:
     """Return True if a variable, without our prefix, can only be meant as a setting: it is refused."""
-    return "__" in rest or bool(get_close_matches(rest, [name.removeprefix(PREFIX) for name in names], cutoff=0.8))
+    return "__" in rest or bool(_find_close_names(rest, (name.removeprefix(PREFIX) for name in names), 0.8))
+
+
+def _find_close_names(word: str, names: Iterable[str], cutoff: float) -> list[str]:
+    """Return the name that is spelt most alike, if there is one."""
+    from difflib import get_close_matches  # most variables are settings, and commands must start fast
+
+    return get_close_matches(word, list(names), n=1, cutoff=cutoff)
 
 
 def _suggest(name: str, names: Iterable[str]) -> str:
-    matches = get_close_matches(name, list(names), n=1, cutoff=0.5)
+    matches = _find_close_names(name, names, 0.5)
     return f"did you mean {matches[0]!r}?" if matches else "docs/reference/settings.md lists all there are"
 
 

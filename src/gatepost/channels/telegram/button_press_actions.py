@@ -28,13 +28,13 @@ from gatepost.channels.telegram.message_parts import shorten_text
 from gatepost.channels.telegram.update import ButtonPress
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.channels.user_message_actions import IntakeOutcome
+from gatepost.core.escaping import escape_markdown
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import GatepostError, NotFound, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import AnswerOrigin, AnswerSpec
 from gatepost.inbox.event import Route
-from gatepost.inbox.event_rendering import escape_markdown
 
 _INVALID: Final = "This button is not valid any more."
 

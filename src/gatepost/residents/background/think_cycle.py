@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from gatepost.channels import reply_actions as replies
 from gatepost.channels.conversation import Conversation
+from gatepost.core.escaping import escape_unsafe
 from gatepost.core.signals import Topic
 from gatepost.errors import Conflict, GatepostError, Lost, Unavailable
 from gatepost.inbox import event_rendering as render
@@ -403,9 +404,7 @@ def _build_system_prompt(system: str, toolkit: Toolkit) -> str:
     """Return the system prompt, with the troubles of the tools in this cycle."""
     if not toolkit.troubles:
         return system
-    return f"{system}\n\nUNAVAILABLE TOOLS\n" + "\n".join(
-        f"- {render.escape_unsafe(trouble)}" for trouble in toolkit.troubles
-    )
+    return f"{system}\n\nUNAVAILABLE TOOLS\n" + "\n".join(f"- {escape_unsafe(trouble)}" for trouble in toolkit.troubles)
 
 
 def _flatten(text: str) -> str:

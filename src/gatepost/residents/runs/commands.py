@@ -7,6 +7,7 @@ from typing import Final
 from gatepost.cli import output
 from gatepost.cli.command import TableRow
 from gatepost.cli.gateway_or_store import CommandConnection
+from gatepost.core.escaping import escape_unsafe
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
 from gatepost.inbox import event_rendering as render
@@ -27,7 +28,7 @@ def mind(mind: MindView) -> None:
     if mind.dropped:
         output.line_out(f"({output.count(mind.dropped, 'older summary')} only in the runs)")
     for summary in mind.summaries:
-        output.line_out(f"- {render.escape_unsafe(summary)}")
+        output.line_out(f"- {escape_unsafe(summary)}")
     for turn in mind.turns:
         for line in _format_turn(turn):
             output.line_out(line)
@@ -84,7 +85,7 @@ def _format_turn(turn: TurnView) -> list[str]:
     if turn.prompt is not None:
         return ["prompt", output.indent(turn.prompt.text)]
     if turn.result is not None:
-        return [f"{render.escape_unsafe(turn.result.tool)} returned", output.indent(turn.result.content)]
+        return [f"{escape_unsafe(turn.result.tool)} returned", output.indent(turn.result.content)]
     return ["reply", *(output.indent(action) for action in _list_actions([turn]))]
 
 
@@ -99,6 +100,6 @@ def _list_actions(turns: Iterable[TurnView | StepView]) -> list[str]:
 
 
 def _build_comparison(original: str, replayed: str) -> list[str]:
-    cells = [render.escape_unsafe(" ".join(action.split())) for action in (original, replayed)]
+    cells = [escape_unsafe(" ".join(action.split())) for action in (original, replayed)]
     cut = cells[0] if len(cells[0]) <= _ORIGINAL_WIDTH else f"{cells[0][: _ORIGINAL_WIDTH - 3]}..."
     return ["=" if original == replayed else "!", cut, cells[1]]
