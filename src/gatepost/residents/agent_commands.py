@@ -25,7 +25,7 @@ agents.import_verbs(_RESIDENTS, "add")
 )
 def list_agents(agent: AgentView) -> TableRow:
     """
-    List the agents, in the order in which they were registered, and say which guests are reachable.
+    List the agents in order of registration, and who is reachable.
 
     Example:
       gatepost agent list --team web
