@@ -22,7 +22,7 @@ export interface Command {
 
 /** The time in which the second key of a sequence is typed. */
 const SEQUENCE_TIME = 900;
-const MOVEMENT_KEYS: ReadonlySet<string> = new Set(["j", "k", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "PageDown", "PageUp"]);
+const MOVEMENT_KEYS: ReadonlySet<string> = new Set(["j", "k", "J", "K", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight", "PageDown", "PageUp"]);
 
 const groups = signal<ReadonlyMap<object, readonly Command[]>>(new Map());
 /** All commands of the moment; those of the view that was shown last come first. */
@@ -82,7 +82,7 @@ export function installKeys(): void {
     // A key that is held moves on, but does nothing twice.
     if (event.repeat && !MOVEMENT_KEYS.has(event.key)) return;
     // What was clicked before would take the next Enter, which is for what these keys select.
-    if (/^[jk]$/.test(event.key) && isOperable(event.target)) (event.target as HTMLElement).blur();
+    if (/^[jk]$/i.test(event.key) && isOperable(event.target)) (event.target as HTMLElement).blur();
     command.run();
   });
 }

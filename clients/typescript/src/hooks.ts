@@ -20,7 +20,8 @@ export interface HookLibrary {
 }
 
 export type UseSpace = SpaceState & Pick<SpaceStore, "send" | "resend" | "discard" | "loadOlder" | "markRead">;
-export type UseInbox = InboxState & Pick<InboxStore, "loadMore" | "complete" | "discard" | "replay" | "refresh">;
+type InboxMethods = "loadMore" | "complete" | "completeMany" | "undo" | "discard" | "discardMany" | "replay" | "snooze" | "unsnooze" | "refresh";
+export type UseInbox = InboxState & Pick<InboxStore, InboxMethods>;
 export type UseAgents = AgentsState & Pick<AgentsStore, "refresh">;
 export type UseDecisions = DecisionsState & Pick<DecisionsStore, "answer" | "refresh">;
 
@@ -64,7 +65,7 @@ export function createHooks({ useEffect, useMemo, useState }: HookLibrary): Gate
     },
     useInbox(client, name, options = {}) {
       const create = () => new InboxStore(client, name, options);
-      const names = ["loadMore", "complete", "discard", "replay", "refresh"] as const;
+      const names = ["loadMore", "complete", "completeMany", "undo", "discard", "discardMany", "replay", "snooze", "unsnooze", "refresh"] as const;
       return useStore(create, names, [client, name, ...listDependencies(options)]);
     },
     useAgents(client, options = {}) {

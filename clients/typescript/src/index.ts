@@ -13,7 +13,7 @@ export { findQueue, type SendQueue } from "./send-queue.js";
 export { EventParser, type ServerSentEvent } from "./sse.js";
 export { AgentsStore, type AgentsOptions, type AgentsState } from "./stores/agents.js";
 export { DecisionsStore, type DecisionsOptions, type DecisionsState } from "./stores/decisions.js";
-export { InboxStore, type InboxOptions, type InboxState } from "./stores/inbox.js";
+export { InboxStore, type InboxOptions, type InboxState, type ItemSelection, type SnoozeTerms } from "./stores/inbox.js";
 export { ListStore, type ListState, type PageRequest } from "./stores/list.js";
 export { SpaceStore, type SpaceOptions, type SpaceState } from "./stores/space.js";
 export type { SentMessage, StreamingMessage } from "./stores/space.js";

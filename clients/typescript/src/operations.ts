@@ -591,7 +591,10 @@ export abstract class Operations {
     return this.watch("/api/stream", request, options);
   }
 
-  /** Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups. */
+  /**
+   * Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups, the most
+   * urgent first, then the largest.
+   */
   listItemGroups(request: ListItemGroups, options?: CallOptions): Promise<ItemGroups> {
     return this.call(["GET", "/api/inbox/{name}/groups", "safe"], request, options);
   }

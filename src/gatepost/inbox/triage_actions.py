@@ -51,7 +51,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 def list_groups(tx: Reader, name: str, filters: ItemFilter) -> list[ItemGroup]:
-    """Return the stored items that a filter lets through, those alike as one group, the most urgent first."""
+    """Return groups of the stored items that a filter lets through: the most urgent first, then the largest."""
     recipient = directory.find(tx, name).number
     parameters = items.build_filter_parameters(tx, filters)
     rows = tx.fetch_all("inbox/item_lists/list_groups", recipient=recipient, limit=_GROUP_LIMIT, **parameters)

@@ -82,7 +82,10 @@ class ItemGroupsView(View):
 
 @read("GET /api/inbox/{name}/groups", access=Owner("name"), errors=(NotFound,))
 class ListItemGroups(Request[ItemGroupsView], kw_only=True):
-    """Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups."""
+    """
+    Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups, the most
+    urgent first, then the largest.
+    """
 
     name: str
     state: StateFilter = None

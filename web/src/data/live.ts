@@ -75,7 +75,7 @@ export function startLive(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   onOpen(() => void refreshAccount());
   onEvent(({ event, data }) => {
-    if (event !== "inbox.item" || data.recipient !== me.value) return;
+    if ((event !== "inbox.item" && event !== "inbox.changed") || data.recipient !== me.value) return;
     clearTimeout(timer);
     timer = setTimeout(() => void refreshAccount(), 300);
   });

@@ -3,7 +3,7 @@
 import type { EventType, Item, ItemState } from "@gatepost/client";
 
 import type { IconName } from "../ui/icons.js";
-import { formatJson } from "../ui/text.js";
+import { formatJson, toLine } from "../ui/text.js";
 
 const TYPES: Record<EventType, { name: string; icon: IconName }> = {
   agent: { name: "agent", icon: "agent" },
@@ -35,6 +35,15 @@ export function typeIcon(type: EventType): IconName {
 /** Return the name of a state: a person's delivered item is done. */
 export function describeState(state: ItemState, isPerson: boolean): string {
   return state === "delivered" && isPerson ? "done" : state;
+}
+
+/** Return what a snoozed item waits for. */
+export function describeAwaited(awaits: string): string {
+  const [head = "", ...rest] = awaits.split(":");
+  const name = toLine(rest.join(":"), 80);
+  if (head === "from") return `the next event from ${name}`;
+  if (head === "about") return `there is news about ${name}`;
+  return `the next ${describeType(head as EventType)}${name === "" ? "" : ` from ${name}`}`;
 }
 
 /** Return why somebody is told of an event. */

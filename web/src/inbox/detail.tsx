@@ -18,7 +18,8 @@ import { attempt } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { Thread } from "./thread.js";
-import { canReply, describeReason, describeState, describeType, findPlace } from "./describe.js";
+import type { Action } from "./triage.js";
+import { canReply, describeAwaited, describeReason, describeState, describeType, findPlace } from "./describe.js";
 
 interface DetailProps {
   item: Item;
@@ -27,12 +28,13 @@ interface DetailProps {
   isReplying: boolean;
   onReplying: (isReplying: boolean) => void;
   onClose: () => void;
-  onAct: (item: Item, action: "complete" | "discard" | "replay", done: string) => void;
+  onAct: (item: Item, action: Action, done: string) => void;
+  onSnooze: (item: Item) => void;
 }
 
 const REPLAYABLE = ["dead", "expired", "discarded", "delivered"];
 
-export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying, onClose, onAct }: DetailProps) {
+export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying, onClose, onAct, onSnooze }: DetailProps) {
   useEffect(() => {
     if (item.seenAt === null) void client.markSeen({ name: item.recipient, events: [item.eventId] }).catch(() => undefined);
   }, [item.eventId]);
@@ -51,6 +53,16 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
             <Icon name="check" size={14} /> Done
           </button>
         )}
+        {item.state === "pending" &&
+          (item.hiddenUntil !== undefined ? (
+            <button class="button" title="h" onClick={() => onAct(item, "unsnooze", "Shown again")}>
+              <Icon name="inbox" size={14} /> Show again
+            </button>
+          ) : (
+            <button class="button" title="h" onClick={() => onSnooze(item)}>
+              <Icon name="clock" size={14} /> <span class="hide-phone">Snooze</span>
+            </button>
+          ))}
         {canReply(item) && (
           <button class="button" title="r" onClick={() => onReplying(true)}>
             <Icon name="reply" size={14} /> Reply
@@ -86,6 +98,12 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
           </h2>
         )}
         {item.state === "dead" && <p class="notice danger">It failed {item.attempts} times and is dead. Replay makes it pending again.</p>}
+        {item.hiddenUntil !== undefined && (
+          <p class="notice">
+            Snoozed until {formatExact(item.hiddenUntil)}
+            {item.awaits !== undefined && <span class="text">{`, or until ${describeAwaited(item.awaits)}`}</span>}
+          </p>
+        )}
         {decision !== undefined && <InboxDecision id={decision} />}
         {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
         {place !== undefined && canOpen(place.href) && (

@@ -3,29 +3,31 @@
 import "./inbox.css";
 import "../decisions/decisions.css";
 
-import { Feed, InboxStore, type EventType, type InboxOptions, type Item, type ItemState, type ListInbox } from "@gatepost/client";
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { Feed, InboxStore, type Item, type ItemSelection } from "@gatepost/client";
+import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 
-import { useCommands } from "../commands.js";
+import { useCommands, type Command } from "../commands.js";
 import { feed } from "../data/feed.js";
-import { displayName, entities, findEntity, refreshAccount } from "../data/live.js";
+import { displayName, findEntity, refreshAccount } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, isAdministrator, me, noticeFailure } from "../data/session.js";
+import { client, me, noticeFailure } from "../data/session.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
 import { useStore } from "../data/store.js";
 import { buildPath, changeQuery, keepQuery, navigate, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
-import { Icon } from "../ui/icons.js";
 import { Empty, Failure, Skeleton } from "../ui/parts.js";
-import { plural, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { VirtualList } from "../ui/virtual-list.js";
-import { canReply, describeState, describeType, EVENT_TYPES, ITEM_STATES } from "./describe.js";
+import { canReply, describeState, ITEM_STATES } from "./describe.js";
 import { BackButton, focusReply, ItemDetail } from "./detail.js";
+import { chooseOrder, readFilter } from "./filter.js";
+import { Groups } from "./groups.js";
+import { InboxHead, NoItems } from "./head.js";
 import { PushDialog } from "./push-dialog.js";
 import { ItemRow, ROW_HEIGHT } from "./row.js";
-
-type InboxFilter = Pick<ListInbox, "state" | "type" | "sender" | "text">;
+import { SnoozeDialog } from "./snooze-dialog.js";
+import { useTriage, type Action } from "./triage.js";
+import { TriageBar } from "./triage-bar.js";
 
 /** Items of the first page, and of the others. */
 const FIRST_PAGE = 200;
@@ -53,6 +55,11 @@ function InboxOf({ name }: { name: string }) {
   const index = openIndex >= 0 ? openIndex : Math.min(cursor, items.length - 1);
   useSubject(name === me.value ? undefined : displayName(name));
   const [isPushing, setPushing] = useState(false);
+  /** What the dialog of times is about. */
+  const [snoozed, setSnoozed] = useState<{ selection: ItemSelection; count: number; item: Item | undefined } | undefined>(undefined);
+  const triage = useTriage(store, name, filter, countAgain);
+  const isSnoozed = filter.hidden === true;
+  const isGrouped = query.value.get("view") === "alike" && filter.state === "pending";
   /** The item that a reply is written to. */
   const [repliedTo, setRepliedTo] = useState<string | undefined>(undefined);
 
@@ -70,21 +77,38 @@ function InboxOf({ name }: { name: string }) {
     else showToast(item.type === "decision" ? "Answer the decision itself" : "Nobody waits for a reply to this");
   };
   const close = () => navigate(keepQuery(name === me.value ? "/inbox" : buildPath("inbox", name)));
-  const act = async (item: Item | undefined, action: "complete" | "discard" | "replay", done: string) => {
+  const act = async (item: Item | undefined, action: Action, done: string) => {
     if (item === undefined) return;
     const before = store.state.items;
     const position = before.indexOf(item);
     const following = before[position + 1] ?? before[position - 1];
-    const send = async (how: typeof action) => {
-      await store[how](item.eventId);
+    const count = async (change: Promise<unknown>) => {
+      await change;
       countAgain();
       void refreshAccount();
     };
-    const pending = send(action);
+    const pending = count(action === "unsnooze" ? store.unsnooze({ events: [item.eventId] }) : store[action](item.eventId));
     if (openId === item.eventId && !store.state.items.some(({ eventId }) => eventId === openId) && following && filter.state !== undefined) open(following);
     setCursor(Math.max(0, position));
-    const undo = action === "discard" ? () => void attempt(() => send("replay")) : undefined;
-    if (await attempt(() => pending)) showToast(done, undo ? { undo } : {});
+    const undos: Partial<Record<Action, () => Promise<void>>> = { discard: () => store.replay(item.eventId), complete: () => store.undo({ events: [item.eventId] }) };
+    const undo = undos[action];
+    if (await attempt(() => pending)) showToast(done, undo ? { undo: () => void attempt(() => count(undo())) } : {});
+  };
+  /** Do something with what is marked, else with the item of the moment. */
+  const actOnMarked = (action: "complete" | "discard", done: string) => (triage.selection ? void triage[action](triage.selection) : void act(findCurrent(), action, done));
+  const snooze = (item = findCurrent()) => {
+    const selection = triage.selection ?? (item && { events: [item.eventId] });
+    if (selection === undefined) return;
+    if (isSnoozed) void triage.unsnooze(selection);
+    else setSnoozed({ selection, count: triage.count || 1, item: triage.selection === undefined ? item : undefined });
+  };
+  const mark = (step: -1 | 1) => {
+    const item = findCurrent();
+    if (item === undefined) return;
+    triage.toggle(item, true);
+    const following = items[index + step];
+    if (following !== undefined) triage.toggle(following, true);
+    select(index + step);
   };
   // As the store has it: a second key may come before the first one is drawn.
   const findCurrent = () => {
@@ -92,25 +116,49 @@ function InboxOf({ name }: { name: string }) {
     return current.find(({ eventId }) => eventId === openId) ?? current[Math.min(cursor, current.length - 1)];
   };
   const item = items[index];
-  useCommands([
+  const commands: Command[] = [
+    { id: "group", title: isGrouped ? "Show each item" : "Group alike", group: "Inbox", keys: "a", run: () => changeQuery({ view: isGrouped ? undefined : "alike" }) },
+    { id: "push", title: "Push an event by hand", group: "Inbox", keys: "c", run: () => setPushing(true) },
+    ...ITEM_STATES.map((state) => ({ id: `state-${state}`, title: `Show ${describeState(state, isPerson)} items`, group: "Inbox", run: () => changeQuery({ state }) })),
+    { id: "state-snoozed", title: "Show snoozed items", group: "Inbox", run: () => changeQuery({ state: "snoozed" }) },
+  ];
+  const itemCommands: Command[] = [
     { id: "next", title: "Next item", group: "Inbox", keys: "j", run: () => select(index + 1), isKeyOnly: true },
     { id: "previous", title: "Previous item", group: "Inbox", keys: "k", run: () => select(index - 1), isKeyOnly: true },
     { id: "open", title: "Open the item", group: "Inbox", keys: "Enter", run: () => item && open(item), isKeyOnly: true },
-    { id: "close", title: "Back to the list", group: "Inbox", keys: "Escape", run: close, isKeyOnly: true },
-    ...(isPerson ? [{ id: "done", title: "Mark as done", group: "Inbox", keys: "e", run: () => void act(findCurrent(), "complete", "Done") }] : []),
+    { id: "close", title: "Back to the list", group: "Inbox", keys: "Escape", run: () => (triage.selection === undefined ? close() : triage.clear()), isKeyOnly: true },
+    { id: "mark", title: "Mark the item", group: "Inbox", keys: "x", run: () => item && triage.toggle(item) },
+    { id: "mark-next", title: "Mark it and the next one", group: "Inbox", keys: "J", run: () => mark(1) },
+    { id: "mark-previous", title: "Mark it and the previous one", group: "Inbox", keys: "K", run: () => mark(-1) },
+    { id: "mark-all", title: "Mark all that match", group: "Inbox", keys: "*", run: () => void triage.markAll() },
+    { id: "snooze", title: isSnoozed ? "Show it again" : "Snooze", group: "Inbox", keys: "h", run: () => snooze() },
+    ...(isPerson ? [{ id: "done", title: "Mark as done", group: "Inbox", keys: "e", run: () => actOnMarked("complete", "Done") }] : []),
     { id: "reply", title: "Reply", group: "Inbox", keys: "r", run: () => item && reply(item) },
-    { id: "discard", title: "Discard", group: "Inbox", keys: "#", run: () => void act(findCurrent(), "discard", "Discarded") },
+    { id: "discard", title: "Discard", group: "Inbox", keys: "#", run: () => actOnMarked("discard", "Discarded") },
     { id: "replay", title: "Replay: make it pending again", group: "Inbox", keys: "z", run: () => void act(findCurrent(), "replay", "Pending again") },
-    { id: "push", title: "Push an event by hand", group: "Inbox", keys: "c", run: () => setPushing(true) },
-    ...ITEM_STATES.map((state) => ({ id: `state-${state}`, title: `Show ${describeState(state, isPerson)} items`, group: "Inbox", run: () => changeQuery({ state }) })),
-  ]);
+  ];
+  // Groups have the same keys.
+  useCommands(isGrouped ? commands : [...commands, ...itemCommands]);
 
   return (
     <div class={`inbox split ${openId === undefined ? "" : "has-detail"}`}>
       <section class="inbox-list pane" aria-label="Items">
         <InboxHead name={name} isPerson={isPerson} filter={filter} revision={revision} onPush={() => setPushing(true)} />
+        <TriageBar triage={triage} isPerson={isPerson} isSnoozed={isSnoozed} onSnooze={() => snooze()} />
         <div class="fill">
-          {isLoading ? (
+          {isGrouped ? (
+            <Groups
+              name={name}
+              filter={filter}
+              isPerson={isPerson}
+              source={source}
+              revision={revision}
+              onComplete={triage.complete}
+              onDiscard={triage.discard}
+              onSnooze={(selection, count) => setSnoozed({ selection, count, item: undefined })}
+              onPush={() => setPushing(true)}
+            />
+          ) : isLoading ? (
             <Skeleton rows={12} />
           ) : error !== undefined && items.length === 0 ? (
             <Failure error={error} onRetry={() => void store.refresh()} />
@@ -124,7 +172,7 @@ function InboxOf({ name }: { name: string }) {
               onEnd={() => void store.loadMore(NEXT_PAGE).catch(noticeFailure)}
               label="Items"
               renderRow={(row, position) => (
-                <ItemRow item={row} href={keepQuery(buildPath("inbox", name, row.eventId))} isSelected={position === index} isPerson={isPerson} showState={filter.state === undefined} onSelect={() => setCursor(position)} />
+                <ItemRow item={row} href={keepQuery(buildPath("inbox", name, row.eventId))} isSelected={position === index} isPerson={isPerson} showState={filter.state === undefined} onSelect={() => setCursor(position)} isMarked={triage.isMarked(row)} isMarking={triage.selection !== undefined} onMark={() => triage.toggle(row)} />
               )}
             />
           )}
@@ -141,14 +189,25 @@ function InboxOf({ name }: { name: string }) {
           onReplying={(isReplying) => setRepliedTo(isReplying ? openId : undefined)}
           onClose={close}
           onAct={(target, action, done) => void act(target, action, done)}
+          onSnooze={snooze}
+        />
+      )}
+      {snoozed !== undefined && (
+        <SnoozeDialog
+          count={snoozed.count}
+          item={snoozed.item}
+          isPerson={isPerson}
+          onClose={() => setSnoozed(undefined)}
+          onSnooze={(terms, until) => {
+            setSnoozed(undefined);
+            void triage.snooze(snoozed.selection, terms, until);
+          }}
         />
       )}
       {isPushing && <PushDialog to={name} onClose={() => setPushing(false)} />}
     </div>
   );
 }
-
-const STATE_TABS: Partial<Record<ItemState, string>> = { pending: "Pending", dead: "Dead" };
 
 interface PaneProps {
   id: string;
@@ -158,7 +217,8 @@ interface PaneProps {
   isReplying: boolean;
   onReplying: (isReplying: boolean) => void;
   onClose: () => void;
-  onAct: (item: Item, action: "complete" | "discard" | "replay", done: string) => void;
+  onAct: (item: Item, action: Action, done: string) => void;
+  onSnooze: (item: Item) => void;
 }
 
 /** An item of the list, or one that is only in the address. */
@@ -180,138 +240,12 @@ function ItemPane({ id, name, listed, ...others }: PaneProps) {
   return <ItemDetail item={item} recipients={value?.recipients ?? []} {...others} />;
 }
 
-interface HeadProps {
-  name: string;
-  isPerson: boolean;
-  filter: InboxFilter;
-  revision: number;
-  onPush: () => void;
-}
-
-function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
-  const [isFiltering, setFiltering] = useState(filter.type !== undefined || filter.sender !== undefined || filter.text !== undefined);
-  const words = useRef<HTMLInputElement>(null);
-  const search = () => {
-    setFiltering(true);
-    // The field may be about to appear.
-    requestAnimationFrame(() => words.current?.focus());
-  };
-  useCommands([{ id: "search", title: "Search the items", group: "Inbox", keys: "f", run: search }]);
-  const { value: account, reload } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, filter.state ?? ""]);
-  useEffect(() => {
-    if (revision > 0) reload();
-  }, [revision]);
-  const shown: readonly ItemState[] = ["pending", "delivered", "dead"];
-  return (
-    <>
-      <header class="view-head inbox-head">
-        <h1 class="visually-hidden">Inbox of {toLine(displayName(name), 60)}</h1>
-        <select class="field inbox-who strong" aria-label="Whose inbox" value={name} onChange={(event) => navigate(event.currentTarget.value === me.value ? "/inbox" : buildPath("inbox", event.currentTarget.value))}>
-          <option value={me.value}>Your inbox</option>
-          {entities.value
-            .filter((entity) => isAdministrator.value && entity.name !== me.value && entity.kind !== "service")
-            .map((entity) => (
-              <option key={entity.name} value={entity.name}>
-                {toLine(displayName(entity.name), 80)}
-              </option>
-            ))}
-        </select>
-        <span class="grow" />
-        <button class="icon-button" aria-label="Filter" title="Filter (f)" aria-pressed={isFiltering} onClick={() => (isFiltering ? setFiltering(false) : search())}>
-          <Icon name="search" />
-        </button>
-        <button class="icon-button" aria-label="Push an event" title="Push an event (c)" onClick={onPush}>
-          <Icon name="plus" />
-        </button>
-      </header>
-      <nav class="tabs view-bar" aria-label="State">
-        {shown.map((state) => (
-          <button key={state} class="tab" aria-current={filter.state === state ? "page" : undefined} onClick={() => changeQuery({ state: state === "pending" ? undefined : state })}>
-            {STATE_TABS[state] ?? (isPerson ? "Done" : "Delivered")}
-            {account && <span class="number">{account[state as "pending" | "delivered" | "dead"].toLocaleString("en")}</span>}
-          </button>
-        ))}
-        <select class="tab state-select" aria-label="Other states" value={shown.includes(filter.state ?? "pending") && filter.state !== undefined ? "" : (filter.state ?? "all")} onChange={(event) => changeQuery({ state: event.currentTarget.value || undefined })}>
-          <option value="">More</option>
-          <option value="all">all states</option>
-          <option value="claimed">claimed</option>
-          <option value="expired">expired</option>
-          <option value="discarded">discarded</option>
-        </select>
-      </nav>
-      {isFiltering && (
-        <div class="inbox-filters columns gap-2 view-bar">
-          <input
-            ref={words}
-            class="field"
-            type="search"
-            placeholder="Search subject and text"
-            aria-label="Words"
-            value={filter.text ?? ""}
-            onChange={(event) => changeQuery({ text: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              event.preventDefault(); // the browser would empty it, and the list with it
-              event.currentTarget.blur();
-            }}
-          />
-          <select class="field" aria-label="Type" value={filter.type ?? ""} onChange={(event) => changeQuery({ type: event.currentTarget.value })}>
-            <option value="">every type</option>
-            {EVENT_TYPES.map((type) => (
-              <option key={type} value={type}>
-                {describeType(type)}
-              </option>
-            ))}
-          </select>
-          <select class="field" aria-label="Sender" value={filter.sender ?? ""} onChange={(event) => changeQuery({ sender: event.currentTarget.value })}>
-            <option value="">every sender</option>
-            {entities.value.map((entity) => (
-              <option key={entity.name} value={entity.name}>
-                {toLine(displayName(entity.name), 80)}
-              </option>
-            ))}
-          </select>
-        </div>
-      )}
-    </>
-  );
-}
-
-function NoItems({ name, filter, onPush }: { name: string; filter: InboxFilter; onPush: () => void }) {
-  const isFiltered = filter.type !== undefined || filter.sender !== undefined || filter.text !== undefined;
-  if (isFiltered) {
-    return (
-      <Empty icon="search" title="No items match">
-        <button class="button" onClick={() => changeQuery({ type: undefined, sender: undefined, text: undefined })}>
-          Remove the filters
-        </button>
-      </Empty>
-    );
-  }
-  if (filter.state === "dead") return <Empty icon="check" title="No dead items">{<p>An item that failed too often waits here until somebody replays it.</p>}</Empty>;
-  if (filter.state !== "pending") return <Empty icon="inbox" title="No items in this state" />;
-  return (
-    <Empty icon="check" title={name === me.value ? "All done" : `${plural(0, "pending item")}`}>
-      <p>Mail, alerts, answers and due plans come here. You can push an event by hand to see how it works.</p>
-      <button class="button" onClick={onPush}>
-        Push an event
-      </button>
-    </Empty>
-  );
-}
-
-/** Pending items without another filter come the most urgent first, others the newest first. */
-function chooseOrder({ state, type, sender, text }: InboxFilter): InboxOptions {
-  const isFiltered = type !== undefined || sender !== undefined || text !== undefined;
-  return state === "pending" && !isFiltered ? { mostUrgentFirst: true } : { newestFirst: true };
-}
-
 /** Call a function when items have come, and return the function that ends it. */
 function onArrival(source: Feed, name: string, callback: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const unsubscribe = source.subscribe({
     onEvent: ({ event, data }) => {
-      if (event !== "inbox.item" || data.recipient !== name) return;
+      if ((event !== "inbox.item" && event !== "inbox.changed") || data.recipient !== name) return;
       clearTimeout(timer);
       timer = setTimeout(callback, COUNT_DELAY);
     },
@@ -320,17 +254,5 @@ function onArrival(source: Feed, name: string, callback: () => void): () => void
   return () => {
     clearTimeout(timer);
     unsubscribe();
-  };
-}
-
-function readFilter(): InboxFilter {
-  const values = query.value;
-  const state = values.get("state") ?? "pending";
-  const type = values.get("type");
-  return {
-    ...(state === "all" ? {} : { state: state as ItemState }),
-    ...(type ? { type: type as EventType } : {}),
-    ...(values.get("sender") ? { sender: values.get("sender") ?? "" } : {}),
-    ...(values.get("text") ? { text: values.get("text") ?? "" } : {}),
   };
 }

@@ -5,7 +5,7 @@ import type { Item } from "@gatepost/client";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Line, Priority } from "../ui/parts.js";
-import { stripMarks } from "../ui/text.js";
+import { stripMarks, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { describeState, describeType, itemText, typeIcon } from "./describe.js";
 
@@ -17,11 +17,17 @@ interface RowProps {
   isSelected: boolean;
   isPerson: boolean;
   showState: boolean;
+  isMarked: boolean;
+  /** Whether any item is marked: then all rows have a box. */
+  isMarking: boolean;
   onSelect: () => void;
+  onMark: () => void;
 }
 
-export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect }: RowProps) {
+export function ItemRow({ item, href, isSelected, isPerson, showState, isMarked, isMarking, onSelect, onMark }: RowProps) {
   return (
+    <div class={`item-line ${isMarked ? "is-marked" : ""} ${isMarking ? "is-marking" : ""}`}>
+    <input type="checkbox" class="item-mark" aria-label={`Mark ${toLine(item.subject || itemText(item), 60)}`} checked={isMarked} tabIndex={-1} onChange={onMark} />
     <a class={`row item-row ${isSelected ? "is-selected" : ""}`} href={href} onClick={onSelect} aria-current={isSelected ? "true" : undefined}>
       <Priority level={item.priority} />
       <span class="item-who line">
@@ -29,6 +35,11 @@ export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect 
           <Icon name={typeIcon(item.type)} size={13} />
         </span>
         <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender strong" />
+        {item.hiddenUntil !== undefined && (
+          <span class="badge" title={item.hiddenUntil}>
+            until <RelativeTime time={item.hiddenUntil} />
+          </span>
+        )}
         {showState && <span class={`badge ${item.state === "dead" ? "danger" : ""}`}>{describeState(item.state, isPerson)}</span>}
         {item.attempts > 1 && <span class="badge warn">{item.attempts} tries</span>}
       </span>
@@ -38,5 +49,6 @@ export function ItemRow({ item, href, isSelected, isPerson, showState, onSelect 
         <Line text={stripMarks(itemText(item).slice(0, 400))} limit={200} class="muted" />
       </span>
     </a>
+    </div>
   );
 }

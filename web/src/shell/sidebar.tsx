@@ -127,7 +127,7 @@ function NavCount({ name }: { name: string }) {
       </span>
     );
   }
-  const count = name === "inbox" ? (account.value?.pending ?? 0) : name === "decisions" ? ownDecisions.value.length : name === "spaces" ? unreadCount.value : 0;
+  const count = name === "inbox" ? (account.value?.pending ?? 0) - (account.value?.hidden ?? 0) : name === "decisions" ? ownDecisions.value.length : name === "spaces" ? unreadCount.value : 0;
   return count === 0 ? null : <span class={`count ${name === "inbox" ? "quiet" : ""}`}>{count > 999 ? "999+" : count}</span>;
 }
 

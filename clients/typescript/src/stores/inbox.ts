@@ -6,13 +6,17 @@
  * any more goes. Such a change lies over what the gateway said of the item, until the gateway has answered and no load
  * is under way that was asked for before. If the gateway refuses, the change is taken away, what the gateway said
  * meanwhile is there, in its place, and the inbox is loaded again: somebody else has changed the item.
+ *
+ * `completeMany`, `discardMany`, `snooze` and `unsnooze` change many items, in the same way: those that are named, or all
+ * that a filter lets through, also such as are not loaded. `undo` takes back what `completeMany` did. What somebody else
+ * changes is loaded when the feed says so.
  */
 
 import type { GatepostClient, Page } from "../client.js";
 import { GatepostError } from "../errors.js";
 import type { GatepostEvent } from "../events.js";
 import { Feed } from "../feed.js";
-import type { Item, Items, ItemState, ListInbox } from "../models.js";
+import type { Item, Items, ItemState, ListInbox, Matching, SnoozeItems, Triage } from "../models.js";
 import type { CallOptions } from "../options.js";
 import { ListStore, type ListState, type PageRequest } from "./list.js";
 
@@ -28,6 +32,12 @@ export interface InboxOptions extends Omit<ListInbox, "name" | "after" | "state"
   feed?: Feed;
 }
 
+/** Some items of an inbox: these, or all that a filter lets through. */
+export type ItemSelection = { events: string[] } | { matching: Matching };
+
+/** Until when items are hidden: one of the first two, or an event, or both. */
+export type SnoozeTerms = Pick<SnoozeItems, "until" | "within" | "awaits">;
+
 /** Returns what becomes of an item. */
 type Change = (item: Item) => Item;
 
@@ -38,6 +48,8 @@ export class InboxStore extends ListStore<Item> {
   readonly #filter: Omit<ListInbox, "name" | "after" | "limit">;
   /** What was changed here, in order. */
   readonly #changes = new Set<Change>();
+  /** Changes of this store that the feed has still to tell of. */
+  #ownChanges = 0;
 
   constructor(client: GatepostClient, name: string, options: InboxOptions = {}) {
     const { feed, limit, mostUrgentFirst = false, state = "pending", ...filter } = options;
@@ -45,7 +57,7 @@ export class InboxStore extends ListStore<Item> {
     this.#client = client;
     this.#name = name;
     this.#isByUrgency = mostUrgentFirst;
-    this.#filter = mostUrgentFirst ? { state: "pending" } : state === "all" ? filter : { ...filter, state };
+    this.#filter = mostUrgentFirst ? { state: "pending", hidden: false } : state === "all" ? filter : { ...filter, state };
   }
 
   /** Mark an item of a person as done. */
@@ -64,6 +76,45 @@ export class InboxStore extends ListStore<Item> {
     return this.#change(eventId, replayState, this.#client.replayEvent);
   }
 
+  /** Mark items of a person as done; return the receipts, for `undo`. */
+  async completeMany(selection: ItemSelection): Promise<string[]> {
+    const receipts: string[] = [];
+    await this.#changeMany(selection, (item) => ({ ...item, state: "delivered" }), async (request) => {
+      const result = await this.#client.completeItems(request);
+      if (result.receipt !== undefined) receipts.push(result.receipt);
+      return result;
+    });
+    return receipts;
+  }
+
+  /** Make items pending again that were done less than 10 seconds ago: all of some receipts, or single ones. */
+  async undo(done: { receipts: readonly string[] } | { events: string[] }): Promise<void> {
+    const requests = "events" in done ? [done] : done.receipts.map((receipt) => ({ receipt }));
+    try {
+      for (const request of requests) await this.#client.undoDone({ name: this.#name, ...request });
+    } finally {
+      await this.refresh();
+    }
+  }
+
+  /** Discard items; questions stay. Return how many were discarded. */
+  discardMany(selection: ItemSelection): Promise<number> {
+    const discard: Change = (item) => (item.type === "decision" ? item : { ...item, state: "discarded" });
+    return this.#changeMany(selection, discard, (request) => this.#client.discardItems(request));
+  }
+
+  /** Hide pending items until a time or an event. Return how many were hidden. */
+  snooze(selection: ItemSelection, terms: SnoozeTerms): Promise<number> {
+    const hide: Change = (item) => ({ ...item, hiddenUntil: terms.until ?? FAR });
+    return this.#changeMany(selection, hide, (request) => this.#client.snoozeItems({ ...request, ...terms }));
+  }
+
+  /** Show snoozed items again. Return how many were shown. */
+  unsnooze(selection: ItemSelection): Promise<number> {
+    const show: Change = ({ hiddenUntil: _, awaits: __, ...item }) => item;
+    return this.#changeMany(selection, show, (request) => this.#client.unsnoozeItems(request));
+  }
+
   protected override loadPage(page: PageRequest, options?: CallOptions): Promise<Page<Item>> {
     if (this.#isByUrgency) return this.#client.peekInbox({ name: this.#name, ...page }, options);
     return this.#client.listInbox({ ...this.#filter, name: this.#name, ...page }, options);
@@ -74,6 +125,10 @@ export class InboxStore extends ListStore<Item> {
   }
 
   protected override receive({ event, data }: GatepostEvent): void {
+    if (event === "inbox.changed" && data.recipient === this.#name) {
+      if (this.#ownChanges > 0) this.#ownChanges -= 1;
+      else void this.refresh();
+    }
     if (event !== "inbox.item" || data.recipient !== this.#name || !matches(data, this.#filter)) return;
     // What was loaded is not older than the event, which was sent when the item was new.
     if (this.items.some((item) => item.eventId === data.eventId)) return;
@@ -89,8 +144,47 @@ export class InboxStore extends ListStore<Item> {
     return items.filter((item) => this.#letsThrough(item));
   }
 
-  #letsThrough({ state }: Item): boolean {
-    return this.#filter.state === undefined || this.#filter.state === state;
+  #letsThrough(item: Item): boolean {
+    const { state, hidden } = this.#filter;
+    return (state === undefined || state === item.state) && (typeof hidden !== "boolean" || hidden === isHidden(item));
+  }
+
+  async #changeMany(
+    selection: ItemSelection,
+    alter: Change,
+    operation: (request: { name: string } & ItemSelection) => Promise<Triage>,
+  ): Promise<number> {
+    const events = "events" in selection ? new Set(selection.events) : undefined;
+    const isMeant = (item: Item) =>
+      "matching" in selection
+        ? matches(item, { hidden: false, state: "pending", ...dropNulls(selection.matching) })
+        : events?.has(item.eventId);
+    const change: Change = (item) => (isMeant(item) ? alter(item) : item);
+    this.#changes.add(change);
+    this.show();
+    let count = 0;
+    try {
+      const parts = "events" in selection ? split(selection.events) : [selection];
+      for (const part of parts) {
+        for (let hasMore = true; hasMore; ) {
+          this.#ownChanges += 1;
+          const result = await operation({ ...part, name: this.#name });
+          count += result.count;
+          hasMore = result.more;
+        }
+      }
+      this.afterLoads(() => {
+        this.#changes.delete(change);
+        this.setItems(this.items.map(change));
+      });
+    } catch (error) {
+      this.#ownChanges = 0;
+      this.#changes.delete(change);
+      this.show();
+      void this.refresh();
+      throw error;
+    }
+    return count;
   }
 
   async #change(
@@ -100,11 +194,13 @@ export class InboxStore extends ListStore<Item> {
   ): Promise<void> {
     const change: Change = (item) => (item.eventId === eventId ? { ...item, state: changeState(item.state) } : item);
     this.#changes.add(change);
+    this.#ownChanges += 1;
     this.show();
     try {
       const { items } = await operation.call(this.#client, { id: eventId, name: this.#name });
       this.#confirm(items);
     } catch (error) {
+      this.#ownChanges = 0;
       if (error instanceof GatepostError && error.status !== 0) void this.refresh();
       throw error;
     } finally {
@@ -126,8 +222,26 @@ export class InboxStore extends ListStore<Item> {
   }
 }
 
+/** After every time at which a snoozed item may return. */
+const FAR = "9999";
+/** Items that one request names. */
+const MAX_EVENTS = 1000;
+
+function isHidden({ state, hiddenUntil }: Item): boolean {
+  return state === "pending" && hiddenUntil !== undefined && Date.parse(hiddenUntil) > Date.now();
+}
+
+function split(events: readonly string[]): { events: string[] }[] {
+  const count = Math.ceil(events.length / MAX_EVENTS);
+  return Array.from({ length: count }, (_, part) => ({ events: events.slice(part * MAX_EVENTS, (part + 1) * MAX_EVENTS) }));
+}
+
+function dropNulls(filter: Matching): Omit<ListInbox, "name"> {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null));
+}
+
 function matches(item: Item, filter: Omit<ListInbox, "name">): boolean {
-  const { state, type, messageType, priority, sender, ref, channel, text, until } = filter;
+  const { state, type, messageType, priority, sender, ref, channel, origin, hidden, text, until } = filter;
   const words = `${item.subject ?? ""}\n${item.content}`.toLowerCase();
   return (
     (state === undefined || item.state === state) &&
@@ -137,8 +251,10 @@ function matches(item: Item, filter: Omit<ListInbox, "name">): boolean {
     (sender === undefined || item.sender === sender) &&
     (ref === undefined || (item.ref !== null && `${item.ref.type}:${item.ref.id}` === ref)) &&
     (channel === undefined || item.route?.channel === channel) &&
+    (origin === undefined || origin === null || (item.sender ?? item.source) === origin) &&
+    (typeof hidden !== "boolean" || hidden === isHidden(item)) &&
     (text === undefined || words.includes(text.toLowerCase())) &&
-    until === undefined
+    (until === undefined || Date.parse(item.createdAt) < Date.parse(until))
   );
 }
 

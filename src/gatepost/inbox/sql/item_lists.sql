@@ -150,7 +150,7 @@ ORDER BY i.arrival
 LIMIT :limit
 
 -- name: list_groups
--- The same, counted by type and sender, or source where there is no sender; the most urgent first.
+-- The same, counted by type and sender, or source where there is no sender; the most urgent first, then the largest.
 SELECT
     e.type, i.source AS origin, count(*) AS total, min(i.priority) AS priority, max(i.arrival) AS last_arrival,
     min(e.created_at) AS first_at
@@ -160,5 +160,5 @@ LEFT JOIN entities s ON s.number = e.sender
 WHERE i.recipient = :recipient
     {item_filters}
 GROUP BY e.type, i.source
-ORDER BY priority, last_arrival DESC
+ORDER BY priority, total DESC, last_arrival DESC
 LIMIT :limit
