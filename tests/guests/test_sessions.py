@@ -42,6 +42,19 @@ class TestRegistering:
         assert (session.agent, session.state, session.started_at) == ("bob", WORKING, started_at)
         assert session.seen_at == ctx.clock.now()
 
+    def test_its_model_is_the_one_that_its_program_said_last(self, ctx: StoreContext, tmp_path: Path) -> None:
+        ann = ctx.store.read_sync(directory.find, "ann").number
+        guest = HookGuest(tmp_path, ctx.store, ctx.clock)
+        assert ctx.store.read_sync(sessions.find_model, ann) is None
+        guest.run_hook("SessionStart", source="startup", raw={"model": "claude-sonnet-5"})
+        guest.run_hook("UserPromptSubmit", prompt="Go on")
+        assert ctx.store.read_sync(sessions.find_model, ann) == "claude-sonnet-5"
+        for model in ("a\x00b", "", None, {"id": "x"}):
+            guest.run_hook("SessionStart", source="resume", raw={"model": model})
+        assert ctx.store.read_sync(sessions.find_model, ann) == "claude-sonnet-5", "that is no name of one"
+        guest.run_hook("SessionStart", source="resume", raw={"model": "claude-opus-5"})
+        assert ctx.store.read_sync(sessions.find_model, ann) == "claude-opus-5"
+
     @pytest.mark.parametrize(
         ("id", "agent", "error"),
         [("s-1", "husam", Refused), ("s-1", "no name", Invalid), ("", "ann", Invalid), ("a\x00", "ann", Invalid)],

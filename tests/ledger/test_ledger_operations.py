@@ -12,6 +12,7 @@ from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
+from gatepost.guests import session_actions as sessions
 from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.connections import actions as connections
@@ -105,6 +106,16 @@ class TestSync:
             assert (await post(admin, "/api/ledger/sync", name="husam"))["profiles"] == 0
             assert (await post(admin, "/api/ledger/sync", name="analyst"))["profiles"] == 1
             assert (await get(admin, "/api/ledger/profiles/analyst"))["published"] is True
+
+    async def test_publishes_the_model_of_a_guest_when_its_program_has_said_it(self, local: Gateway) -> None:
+        async with local.open_client() as admin:
+            await post(admin, "/api/ledger/sync")
+            profile = (await get(admin, "/api/ledger/profiles/analyst"))["profile"]
+            assert profile["aiAgent"]["model"] == "unknown"
+            local.store.run_sync(sessions.begin, "s-1", agent="analyst", host="claude", model="claude-sonnet-5")
+            assert (await post(admin, "/api/ledger/sync", name="analyst"))["profiles"] == 1
+            published = await get(admin, "/api/ledger/profiles/analyst")
+            assert (published["published"], published["profile"]["aiAgent"]["model"]) == (True, "claude-sonnet-5")
 
     async def test_on_a_public_ledger_writes_jobs(self, public: Gateway) -> None:
         public.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="t1"), by="analyst")

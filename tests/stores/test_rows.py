@@ -14,6 +14,7 @@ import pytest
 
 from gatepost.core.ports import Row
 from gatepost.directory.entity import EntityKind
+from gatepost.guests.session import GuestSession
 from gatepost.operations.discovery import find_modules
 from gatepost.stores.postgres import PostgresConnection, PostgresStore
 from gatepost.stores.row_mapping import Mapper, RowMaker, is_boolean, make_row_type
@@ -141,8 +142,8 @@ def value(parameter: str, kind: int) -> Any:
 
 #: whatever runs statements: rows, the verbs of small nouns, and handlers that only report
 MODULES = tuple(module for layer in ("rows", "actions", "handlers") for module in find_modules(layer))
-#: the fields that are read by `Mapper`
-FIELDS = {
+#: the fields that are read by `Mapper`, or by the names that a named tuple has
+FIELDS = {*GuestSession._fields} | {
     field
     for module in MODULES
     for value in vars(import_module(module)).values()

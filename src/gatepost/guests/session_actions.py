@@ -26,11 +26,21 @@ _REAP_LIMIT: Final = 20
 
 
 def begin(
-    tx: Transaction, id: str, *, agent: str, host: str, doing: str = IDLE, program: str | None = None
+    tx: Transaction,
+    id: str,
+    *,
+    agent: str,
+    host: str,
+    doing: str = IDLE,
+    program: str | None = None,
+    model: str | None = None,
 ) -> GuestSession:
-    """Record that an agent is in a session, in a process of its program if that is known; return the session."""
+    """
+    Record that an agent is in a session, in a process of its program and with a model if these are known; return the
+    session.
+    """
     entity = _require_agent(tx, agent).number
-    fields = {"entity": entity, "host": host, "state": doing, "program": program}
+    fields = {"entity": entity, "host": host, "state": doing, "program": program, "model": model}
     tx.execute("guests/sessions/save", id=_validate_id(id), **fields, now=tx.now)
     tx.execute("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
     return find(tx, id)
@@ -55,6 +65,13 @@ def list_recent(
 def list_of_entities(tx: Reader, entities: Sequence[int]) -> list[GuestSession]:
     """Return the sessions of these agents that have not ended, and the last one of each; the newest first."""
     return [_read_row(row) for row in tx.fetch_all("guests/sessions/list_of_entities", entities=list(entities))]
+
+
+def find_model(tx: Reader, entity: int) -> str | None:
+    """Return the model of a guest in its last session whose program has said it."""
+    row = tx.fetch_one("guests/sessions/find_model", entity=entity)
+    model: str | None = row.model if row is not None else None
+    return model
 
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:

@@ -14,6 +14,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict, Invalid, NotFound, Refused
+from gatepost.guests import session_actions as sessions
 from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import ledger_step_actions as ledger_steps, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
@@ -76,7 +77,7 @@ def _build_profile(
         inbound=inbound.ledger_id,
         outbound=outbound.ledger_id,
         capabilities=capabilities or by_role.get(entity.role or "", ()),
-        model=resident.config.model.name if resident is not None else None,
+        model=resident.config.model.name if resident is not None else sessions.find_model(tx, entity.number),
     )
     hcs11.validate_profile(profile)
     return profile

@@ -53,6 +53,8 @@ _HOST_REPLACEMENTS: Final = (
 )
 #: how many characters of a text are compared: a long text is cut before it is printed
 _COMPARED_CHARS: Final = 500
+#: characters of the name of a model that are kept
+_MAX_MODEL: Final = 100
 _UNKNOWN_AGENT_WARNING: Final = (
     "Gatepost does not know which agent this is: set GATEPOST_AGENT, or `agent` in gatepost.toml"
 )
@@ -197,6 +199,7 @@ def _register_session(ctx: HookContext, event: HookEvent, activity: str, now: In
         return False, now
     from gatepost.guests import session_actions as sessions
 
+    model = dialects.read_text(event.raw, "model")
     try:
         session = ctx.run_sync(
             sessions.begin,
@@ -205,6 +208,7 @@ def _register_session(ctx: HookContext, event: HookEvent, activity: str, now: In
             host=event.host,
             doing=activity,
             program=ctx.program or ctx.state.program,
+            model=model[:_MAX_MODEL] if model is not None and model.isprintable() else None,
         )
     except Unavailable:  # a note says so already
         return False, now

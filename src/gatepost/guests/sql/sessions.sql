@@ -1,10 +1,10 @@
 -- name: save
 -- A session that comes back continues, even with another entity.
-INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at, program)
-VALUES (:id, :entity, :host, :state, 0, :now, :now, :program)
+INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at, program, model)
+VALUES (:id, :entity, :host, :state, 0, :now, :now, :program, :model)
 ON CONFLICT (id) DO UPDATE
 SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen_at = excluded.seen_at,
-    program = coalesce(excluded.program, sessions.program)
+    program = coalesce(excluded.program, sessions.program), model = coalesce(excluded.model, sessions.model)
 
 -- name: read
 SELECT
@@ -35,6 +35,10 @@ JOIN entities e ON e.number = s.entity
 WHERE s.entity IN :entities[]
     AND (s.state <> 'ended' OR s.seen_at = (SELECT max(l.seen_at) FROM sessions l WHERE l.entity = s.entity))
 ORDER BY s.seen_at DESC, s.id
+
+-- name: find_model
+-- The model of the last session of an agent whose program has said it.
+SELECT model FROM sessions WHERE entity = :entity AND model IS NOT NULL ORDER BY seen_at DESC, id LIMIT 1
 
 -- name: update_state
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
