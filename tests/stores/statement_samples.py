@@ -20,6 +20,7 @@ BEFORE: dict[str, list[str]] = {
     "inbox/broadcasts/insert": ["DELETE FROM broadcasts"],
     "inbox/broadcasts/reap": ["UPDATE broadcasts SET expires_at = 1"],
     "inbox/claims/lapse": ["UPDATE claims SET deadline = 1"],
+    "residents/agents/is_paused": ["UPDATE agents SET paused_at = 1"],
     "ledger/connections/find_open": ["UPDATE connections SET state = 'open'"],
     "ledger/connections/has_refused": ["UPDATE connections SET state = 'refused', ended_at = 9"],
     "ledger/connections/list_requested": ["UPDATE connections SET is_incoming = false"],
