@@ -19,7 +19,7 @@ from bench._gateway import Gateway, run_gateway
 from bench._http import Caller, close_callers, open_callers
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._process import ChildProcess, ParentPipe, create_runner
-from bench._table import Row, millis
+from bench._table import Row, at_most, millis
 
 SPACE: Final = "town-hall"
 _MESSAGE_MARK: Final = b"event: space.message\n"
@@ -40,6 +40,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
                     floor="the same bytes from a bare server",
                     measurement=measure_in_turns(floor, ours, effort.rounds),
                     unit=millis,
+                    target=at_most(3.0),
                 )
 
 

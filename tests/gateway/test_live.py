@@ -105,6 +105,43 @@ async def test_readers_that_come_and_go_at_random_see_each_entry_once(streams: L
     assert streams.readers == 0
 
 
+async def test_what_is_taken_at_once_and_what_waits_come_in_one_order(streams: LiveStreams) -> None:
+    fake_topic, random_ = FakeTopic(), random.Random(2)
+    numbers: list[int] = []
+    is_behind, total, all_read = False, 300, asyncio.Event()
+
+    def read(item: StreamItem) -> None:
+        assert isinstance(item, StreamEntry)
+        numbers.append(item.data)
+        if item.data == total:
+            all_read.set()
+
+    def take(item: StreamEntry | Frame) -> bool:
+        if is_behind or random_.random() < 0.3:
+            return False
+        read(item)
+        return True
+
+    async def follow() -> None:
+        nonlocal is_behind
+        async with aclosing(streams.read(fake_topic.source, 0, entity=None, take=take)) as stream:
+            async for item in stream:
+                is_behind = True  # what is yielded is not written yet
+                await asyncio.sleep(0)
+                read(item)
+                is_behind = False
+
+    task = asyncio.create_task(follow())
+    while len(fake_topic.entries) < total:
+        fake_topic.add(min(random_.randrange(4), total - len(fake_topic.entries)))
+        streams.wake()
+        await asyncio.sleep(0)
+    async with asyncio.timeout(LAST_RESORT):
+        await all_read.wait()
+    task.cancel()
+    assert numbers == list(range(1, total + 1))
+
+
 async def test_many_readers_cost_one_query_for_each_change(streams: LiveStreams) -> None:
     fake_topic = FakeTopic()
     readers = [asyncio.create_task(read_entries(streams, fake_topic, 0, 1)) for _ in range(500)]

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gatepost.app import parse_sqlite_path
 from gatepost.core.ports import Transport
-from gatepost.gateway import serve
+from gatepost.gateway import http_limits, serve
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.push import actions as push
@@ -132,6 +132,46 @@ async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
                 if seqs[-1] == count:
                     break
     assert seqs == list(range(1, count + 1))
+
+
+@pytest.mark.parametrize("path", [f"{SPACE_PATH}/stream", "/api/stream?space=q4-report&inbox=analyst"])
+def test_a_reader_that_pauses_gets_all_in_order(
+    server: GatewayThread, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written at once and what has waited come in one order, and nothing comes twice."""
+    outcomes: list[bool] = []
+    write_now = http_limits._write_now
+
+    def record_outcome(cycle: RequestResponseCycle, chunk: bytes) -> bool:
+        outcomes.append(write_now(cycle, chunk))
+        return outcomes[-1]
+
+    monkeypatch.setattr(http_limits, "_write_now", record_outcome)
+    store, frame_ids, seqs = server.gateway.store, list[str | None](), list[int]()
+    with closing(RawConnection(server, buffer_size=4_096)) as connection:
+        connection.send_request(f"GET {path}")
+        assert connection.read_status() == 200
+        frames = connection.read_frames()
+        assert next(frames).event == "connected"
+        for burst in (1, 1, 12, 1, 9, 1, 1, 15):
+            for number in range(burst):
+                store.run_sync(spaces.post, "q4-report", sender="husam", content=f"{number} {'x' * 60_000}")
+            for _ in range(burst if burst == 1 else burst - 3):
+                frame = next(frame for frame in frames if frame.event == "space.message")
+                frame_ids.append(frame.id)
+                seqs.append(frame.data["seq"])
+        while len(seqs) < 41:
+            frame = next(frame for frame in frames if frame.event == "space.message")
+            frame_ids.append(frame.id)
+            seqs.append(frame.data["seq"])
+    assert seqs == list(range(1, 42))
+    assert len(set(frame_ids)) == 41
+    assert set(outcomes) == {True, False}, "some were written at once, and some had to wait"
+    with closing(RawConnection(server)) as second_connection:
+        second_connection.send_request(f"GET {path}", f"Last-Event-ID: {frame_ids[20]}")
+        assert second_connection.read_status() == 200
+        messages = (frame for frame in second_connection.read_frames() if frame.event == "space.message")
+        assert [next(messages).data["seq"] for _ in range(20)] == list(range(22, 42))
 
 
 def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monkeypatch: pytest.MonkeyPatch) -> None:

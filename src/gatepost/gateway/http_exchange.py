@@ -28,6 +28,8 @@ NO_ANSWER: Final = 499
 _DISCARD_TIME: Final = 1.0
 #: bytes that it may send in that time
 _MAX_DISCARDED: Final = 256 * 1024
+#: the extension of ASGI with which our own server writes a part of an answer at once (`http_limits.py`)
+WRITE_NOW: Final = "gatepost.write_now"
 #: of every answer: no page elsewhere may load it as a script, an image or a style
 _SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
 
@@ -94,6 +96,14 @@ class HttpExchange:
             self.status = int(message["status"])
             self.is_answered = True
         await self._send(message)
+
+    def write_now(self, chunk: bytes) -> bool:
+        """
+        Write a part of an answer without waiting, in the form of `encode_chunk`. Return False if nothing was written:
+        the caller has not taken enough of what was sent before, has left, or the server cannot do this.
+        """
+        extension = self.scope.get("extensions", {}).get(WRITE_NOW)
+        return extension is not None and bool(extension["write"](chunk))
 
     async def read_body(self, limit: int, on_part: Callable[[int], None] | None = None) -> bytes:
         """Return the whole body; `on_part` is called with the size of each part before it is kept."""
@@ -172,6 +182,11 @@ class HttpExchange:
                     if not message.get("more_body"):
                         return
                 await asyncio.sleep(_DISCARD_TIME)  # nothing is read meanwhile
+
+
+def encode_chunk(part: bytes) -> bytes:
+    """Return a part of an answer without a length as it is on the wire."""
+    return b"%x\r\n%b\r\n" % (len(part), part)
 
 
 def build_start(status: int, body: bytes, media_type: str = JSON, headers: Headers = ()) -> dict[str, Any]:

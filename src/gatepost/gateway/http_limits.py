@@ -44,6 +44,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Final
 
@@ -54,6 +55,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from gatepost.gateway.http_exchange import WRITE_NOW
 from gatepost.operations.problems import MEDIA_TYPE, format_problem
 
 log = structlog.get_logger("gatepost.connections")
@@ -268,6 +270,8 @@ class HttpConnection(HttpToolsProtocol):
             self.loop.call_later(self.pool.limits.pipelined_time, self.transport.close)
             raise _Refused
         super().on_headers_complete()
+        if self.scope["method"] == "GET":  # its answer may be a stream
+            self.scope["extensions"] = {WRITE_NOW: {"write": partial(_write_now, self.cycle)}}
         self._in_head = False
         self._has_result = True
         self._window_size = self._discarded_size = 0
@@ -381,3 +385,12 @@ class HttpConnection(HttpToolsProtocol):
             cycle.message_event.set()
         self.transport.close()
         self._update_queue()
+
+
+def _write_now(cycle: RequestResponseCycle, chunk: bytes) -> bool:
+    """Write a chunk of an open response, unless its caller is behind or gone; return True if it was written."""
+    is_open = cycle.response_started and not cycle.response_complete and not cycle.disconnected
+    if not is_open or not cycle.chunked_encoding or cycle.flow.write_paused or cycle.transport.is_closing():
+        return False
+    cycle.transport.write(chunk)
+    return True

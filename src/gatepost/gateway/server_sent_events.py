@@ -24,6 +24,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, assert_never
 
 import msgspec
@@ -34,7 +35,7 @@ from gatepost.core.ports import Reader
 from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.http_exchange import HttpExchange, Receive, Send
+from gatepost.gateway.http_exchange import HttpExchange, Receive, encode_chunk
 from gatepost.gateway.live_frames import ALL_GATES, GATE_EVENTS
 from gatepost.gateway.stream_event_models import StreamConnectedView, StreamEndedView
 from gatepost.gateway.stream_limits import send_in_time
@@ -114,11 +115,13 @@ def _check_positions(tx: Reader, positions: Mapping[Topic, StreamPosition]) -> N
             raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class EventStream:
     """
-    An answer that lasts. Each part is followed by a task of its own, and what they bring is written in the order in
-    which it comes; a part waits until what it brought is taken, so a reader that takes nothing stops only itself.
+    An answer that lasts. An item is written at once, by whoever delivers it, if nothing waits before it and the reader
+    has taken what was written (`_take`). Else it waits: each part is followed by a task of its own, and what they bring
+    is written in the order in which it comes; a part waits until what it brought is taken, so a reader that takes
+    nothing stops only itself.
     """
 
     state: GatewayState
@@ -130,6 +133,10 @@ class EventStream:
     is_combined: bool
     check_end: EndCheck | None
     _queue: asyncio.Queue[tuple[Topic | None, StreamItem]] = field(default_factory=lambda: asyncio.Queue(1))
+    #: items that tasks have brought and that are not written yet: what is delivered meanwhile comes after them
+    _unwritten: int = 0
+    #: while the stream is open
+    _write_now: Callable[[bytes], bool] | None = None
 
     async def run(self, exchange: HttpExchange, caller: Caller, authenticate: Callable[[], Awaitable[Caller]]) -> None:
         """Write the stream until it ends or the reader leaves; `authenticate` checks the credential again."""
@@ -150,7 +157,7 @@ class EventStream:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._follow(source)) for source in self.sources]
             tasks.append(group.create_task(self._guard(check_rights, expires_at)))
-            writing = group.create_task(self._write(exchange.send, check_rights))
+            writing = group.create_task(self._write(exchange, check_rights))
             leaving = group.create_task(_wait_until_left(exchange.receive))
             await asyncio.wait((writing, leaving), return_when=asyncio.FIRST_COMPLETED)
             for task in (*tasks, writing, leaving):
@@ -160,12 +167,34 @@ class EventStream:
         """Bring the entries of a part, in its order."""
         topic = source.topic
         try:
-            items = self.state.live_streams.read(source, self.positions[topic], entity=self.viewer)
+            items = self.state.live_streams.read(
+                source, self.positions[topic], entity=self.viewer, take=partial(self._take, topic)
+            )
             async with aclosing(items):
                 async for item in items:
-                    await self._queue.put((topic, item))
+                    await self._put(topic, item)
         except GatepostError as error:
-            await self._queue.put((topic, StreamEnd(error.message, is_resumable=isinstance(error, Unavailable))))
+            await self._put(topic, StreamEnd(error.message, is_resumable=isinstance(error, Unavailable)))
+
+    async def _put(self, topic: Topic | None, item: StreamItem) -> None:
+        self._unwritten += 1
+        await self._queue.put((topic, item))
+
+    def _take(self, topic: Topic, item: StreamEntry | Frame) -> bool:
+        """Write an item now; return False if it has to wait."""
+        if self._write_now is None or self._unwritten:
+            return False
+        if isinstance(item, Frame):
+            return self._is_repeated(topic, item) or self._write_now(encode_item(item).chunk)
+        if not self.is_combined:
+            is_written = self._write_now(encode_item(item).chunk)
+            self.positions[topic] = item.position if is_written else self.positions[topic]
+            return is_written
+        last_position, self.positions[topic] = self.positions[topic], item.position
+        is_written = self._write_now(encode_chunk(encode_item(item).add_id(self._format_id())))
+        if not is_written:
+            self.positions[topic] = last_position
+        return is_written
 
     async def _guard(self, check_rights: EndCheck, expires_at: float) -> None:
         """End the stream when its rights are gone; what changes during a check is checked again."""
@@ -173,13 +202,14 @@ class EventStream:
             change = self.state.live_streams.access_change
             end = _CREDENTIAL_ENDED if time.time() >= expires_at else await check_rights()
             if end is not None:
-                await self._queue.put((None, end))
+                await self._put(None, end)
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(PING_INTERVAL, expires_at - time.time())):
                     await change.wait()
 
-    async def _write(self, send: Send, check_rights: EndCheck) -> None:
+    async def _write(self, exchange: HttpExchange, check_rights: EndCheck) -> None:
+        send = exchange.send
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         try:
             await send_in_time(
@@ -188,6 +218,7 @@ class EventStream:
                     "connected", StreamConnectedView(parts=sorted(map(str, self.positions))), self._format_id()
                 ),
             )
+            self._write_now = exchange.write_now
             while True:
                 try:
                     async with asyncio.timeout(PING_INTERVAL):
@@ -199,10 +230,10 @@ class EventStream:
                     case StreamEntry():
                         assert topic is not None
                         self.positions[topic] = item.position
-                        await send_in_time(send, _format_frame(item.event, item.data, self._format_id()))
+                        await send_in_time(send, encode_item(item).add_id(self._format_id()))
                     case Frame():
                         if not self._is_repeated(topic, item):
-                            await send_in_time(send, _format_frame(item.event, item.data))
+                            await send_in_time(send, encode_item(item).frame)
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
                         end = item if item.is_resumable else await check_rights() or item
@@ -213,8 +244,11 @@ class EventStream:
                         return
                     case _:
                         assert_never(item)
+                self._unwritten -= 1
         except TimeoutError:
             log.info("a reader took nothing and was dropped", parts=len(self.sources))
+        finally:
+            self._write_now = None
 
     def _is_repeated(self, topic: Topic | None, frame: Frame) -> bool:
         """Return True for a frame about a gate of one entity, if the stream has those of all gates."""
@@ -234,6 +268,33 @@ class EventStream:
 async def _wait_until_left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedItem:
+    """An item as it is sent, made once for all readers."""
+
+    item: StreamEntry | Frame
+    #: without the id
+    frame: bytes
+    #: with the id that it has in a stream of one part, as it is on the wire
+    chunk: bytes
+
+    def add_id(self, id: str) -> bytes:
+        return f"id: {id}\n".encode() + self.frame
+
+
+_last_encoded: EncodedItem | None = None
+
+
+def encode_item(item: StreamEntry | Frame) -> EncodedItem:
+    """Encode an item, unless it is the last one: all its readers get it one after the other."""
+    global _last_encoded  # noqa: PLW0603 (a memory of one item)
+    if _last_encoded is None or _last_encoded.item is not item:
+        frame = _format_frame(item.event, item.data)
+        id = f"id: {item.position}\n".encode() if isinstance(item, StreamEntry) else b""
+        _last_encoded = EncodedItem(item, frame, encode_chunk(id + frame))
+    return _last_encoded
 
 
 def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:

@@ -19,6 +19,10 @@ in that audience ends there. A page is read for every signal, also if it has no 
 at once; if that signal was lost, with the next page, before any entry of it is delivered. A reader that joined while a
 page was being read may have become a member after the read; it is not judged by that page, but reads for itself.
 
+A reader that keeps up gets an item at once, in the loop over all readers of its tail, and no task is woken for it
+(`TakeItem`). While an item of its own is not written yet, or it does not take what was written, the items go to its
+backlog, and its own task writes them, in their order.
+
 A slow reader never slows the writer or the other readers: its backlog is bounded (`stream_limits.py`), and a reader
 that exceeds the bound is dropped. It knows its last position and may come back with it. A reader that starts far behind
 is not dropped for that: until a tail has reached the end for the first time, it reads on only when a reader has taken
@@ -49,6 +53,9 @@ _RETRY: Final = 1.0
 _RECHECK_DELAY: Final = 0.02
 #: causes of signals that change who is a member of a space
 _MEMBERSHIP_CAUSES: Final = ("create", "join", "leave")
+
+#: called with an item that is to be written now; returns False if it cannot be, and goes to the backlog
+TakeItem = Callable[["StreamEntry | Frame"], bool]
 
 #: comparable: a later position is greater
 StreamPosition = Any
@@ -109,11 +116,14 @@ class _StreamReader:
     #: how many pages the tail had begun to read when the reader joined
     reads_at_join: int
     stream_end: StreamEnd | None
+    take: TakeItem
     backlog: Backlog[StreamEntry | Frame] = field(default_factory=Backlog)
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def deliver(self, item: StreamEntry | Frame) -> None:
         if self.stream_end or (isinstance(item, StreamEntry) and not item.position > self.position):
+            return
+        if not self.backlog and self.take(item):
             return
         if self.backlog.is_full:
             self.end(_TOO_SLOW)
@@ -244,11 +254,11 @@ class LiveStreams:
                 tail.wake_event.set()
 
     async def read(
-        self, source: StreamSource, position: StreamPosition, *, entity: str | None
+        self, source: StreamSource, position: StreamPosition, *, entity: str | None, take: TakeItem = lambda _: False
     ) -> AsyncGenerator[StreamItem]:
         """
         Yield every entry of a topic after a position, and its frames, until the reader ends; last a `StreamEnd`. An
-        `entity` of None may see everything.
+        `entity` of None may see everything. What `take` takes is not yielded.
         """
         while True:
             while (tail := self._tails.get(source.topic)) is not None and tail.position > position:
@@ -259,7 +269,7 @@ class LiveStreams:
                     return
                 for entry in page.entries:
                     yield entry
-            tail, reader = self._join(source, position, entity)
+            tail, reader = self._join(source, position, entity, take)
             try:
                 while reader.backlog or reader.stream_end is None:
                     while reader.backlog:
@@ -274,11 +284,13 @@ class LiveStreams:
                 yield reader.stream_end
                 return
 
-    def _join(self, source: StreamSource, position: StreamPosition, entity: str | None) -> tuple[_Tail, _StreamReader]:
+    def _join(
+        self, source: StreamSource, position: StreamPosition, entity: str | None, take: TakeItem
+    ) -> tuple[_Tail, _StreamReader]:
         tail = self._tails.get(source.topic)
         if tail is None:
             tail = self._tails[source.topic] = _Tail(source, position)
-        reader = _StreamReader(position, entity, tail.read_count, self._stream_end)
+        reader = _StreamReader(position, entity, tail.read_count, self._stream_end, take)
         tail.readers.add(reader)
         tail.drained_event.set()
         tail.wake_event.set()
