@@ -152,6 +152,7 @@ async def _flood(port: int, begin: bytes, part: bytes, ready: asyncio.Semaphore)
             ready.release()
             while True:
                 await loop.sock_sendall(connection, part)
+        await asyncio.sleep(0)  # a connection that is refused waits for nothing, and the pipe must be read
 
 
 async def _hold_half_request(port: int, ready: asyncio.Semaphore) -> None:
@@ -165,6 +166,7 @@ async def _hold_half_request(port: int, ready: asyncio.Semaphore) -> None:
             ready.release()
             while await loop.sock_recv(connection, 65_536):
                 pass
+        await asyncio.sleep(0)
 
 
 async def _send_large_bodies(port: int, request: bytes, ready: asyncio.Semaphore) -> None:
