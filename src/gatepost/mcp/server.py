@@ -1,8 +1,8 @@
 """
 The MCP server, for a host of any kind, and its prompts: what a person may choose in a host, for a model to do.
 
-Its other handlers are in `tools.py`, `resources.py` and `subscriptions.py`; arguments go to our own decoder, because
-the SDK's server leaves them as they are.
+Its other handlers are in `tools.py`, `resources.py`, `tasks.py` and `subscriptions.py`; arguments go to our own
+decoder, because the SDK's server leaves them as they are.
 
 It announces only what works: the list of tools and prompts never changes, and `resources/subscribe` needs a connection
 that lasts.
@@ -19,6 +19,7 @@ from gatepost.errors import quote_value
 from gatepost.mcp.resources import Resources
 from gatepost.mcp.server_port import Context, Host
 from gatepost.mcp.subscriptions import Subscriptions
+from gatepost.mcp.tasks import EXTENSION, TaskParams, Tasks
 from gatepost.mcp.tools import Tools
 
 INSTRUCTIONS: Final = (
@@ -86,6 +87,9 @@ class McpServer:
             on_subscriptions_listen=self.subscriptions.listen,
         )
         self.server.add_request_handler("server/discover", types.RequestParams, self._discover)
+        tasks = Tasks(host, tools.build_decision_result)
+        for verb, answer in (("get", tasks.get), ("cancel", tasks.cancel), ("update", tasks.update)):
+            self.server.add_request_handler(f"tasks/{verb}", TaskParams, answer)
         if lasts:
             self.server.add_request_handler(
                 "resources/subscribe", types.SubscribeRequestParams, self.subscriptions.subscribe
@@ -99,6 +103,7 @@ class McpServer:
             tools=types.ToolsCapability(),
             prompts=types.PromptsCapability(),
             resources=types.ResourcesCapability(subscribe=True),
+            extensions={EXTENSION: {}},
         )
         return types.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS), capabilities=capabilities, instructions=INSTRUCTIONS

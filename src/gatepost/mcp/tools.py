@@ -32,6 +32,7 @@ from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
 from gatepost.mail.work_api import NoteView, WorkEventView, WorkItemView
 from gatepost.mcp.server_port import ANYTHING, BatchDelivery, Context, Host, Peer
+from gatepost.mcp.tasks import build_new_task, declares_tasks
 from gatepost.operations.lenient_arguments import parse_wait
 from gatepost.operations.operation import WAIT, Page
 from gatepost.operations.operation_tool import OperationTool, load_tools
@@ -75,7 +76,8 @@ class Tools:
         specs = [spec for spec in self._specs.values() if spec.skill is None or spec.skill in skills]
         return types.ListToolsResult(tools=[self._wire_tools[spec.name] for spec in specs])
 
-    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        """Return the result of a tool, or a task of which the result will come."""
         spec = self._specs.get(params.name)
         if spec is None:
             hint = suggest(params.name, list(self._specs))
@@ -86,7 +88,7 @@ class Tools:
             return await self._call(context, spec, params.arguments or {})
         return _build_error("the request was cancelled")
 
-    async def _call(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    async def _call(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> Any:
         try:
             answer = await self._answer(context, spec, arguments)
         except GatepostError as error:
@@ -95,8 +97,13 @@ class Tools:
         except Exception as error:
             log.exception("a tool failed", tool=spec.name, error=repr(error))
             return _build_error("something went wrong here; it was logged (hint: try again)")
-        text = types.TextContent(text=render_answer(spec, answer))
-        return types.CallToolResult(content=[text], structured_content=spec.encode(answer))
+        if spec.operation.request is AskDecision and declares_tasks(context):
+            return build_new_task(answer)
+        return build_result(spec, answer)
+
+    def build_decision_result(self, decision: DecisionView) -> types.CallToolResult:
+        """Return what `ask_decision` answers of a decision."""
+        return build_result(self._specs["ask_decision"], decision)
 
     async def _answer(self, context: Context, spec: OperationTool, arguments: Mapping[str, Any]) -> Any:
         peer = await self._host.identify(context)
@@ -169,6 +176,11 @@ async def _find_skills(peer: Peer) -> Sequence[str]:
         return (await peer.send(ShowAgent(name=peer.name))).skills
     except (NotFound, UnknownAddress):
         return ()
+
+
+def build_result(spec: OperationTool, answer: Any) -> types.CallToolResult:
+    text = types.TextContent(text=render_answer(spec, answer))
+    return types.CallToolResult(content=[text], structured_content=spec.encode(answer))
 
 
 def _build_error(sentence: str) -> types.CallToolResult:
