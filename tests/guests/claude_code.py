@@ -175,7 +175,8 @@ class ClaudeCodeSession:
         groups = json.loads(self.settings.read_text(encoding="utf-8-sig")).get("hooks", {}).get(event, [])
         for group in groups:
             if group.get("matcher", "") in ("", "*") or re.fullmatch(group["matcher"], matcher_value):
-                yield from group["hooks"]
+                # One that may wake the session waits in the background for as long as the session.
+                yield from (hook for hook in group["hooks"] if not hook.get("asyncRewake"))
 
     def _run_hook(self, event: str, hook: Mapping[str, Any], payload: str) -> HookOutcome:
         result = subprocess.run(

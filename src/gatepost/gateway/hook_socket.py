@@ -6,6 +6,11 @@ it a key (`settings/gateway_files.py`):
     command  -> {"v": 1, "op": "where"}
     gateway  <- {"url": "http://127.0.0.1:4283", "pid": 4711, "store": "sqlite:///office.db"}
 
+A waiter (`guests/waiter.py`) keeps its line until its session is to be woken (`guests/waiters_background.py`):
+
+    waiter   -> {"v": 1, "op": "wait", "session": "4f1c", "waker": "...", "env": {...}, "cwd": "..."}
+    gateway  <- {"wake": 1771405200000000}
+
 A chain is synchronous, so it runs on a thread. A chain that waits keeps no thread: it yields a `Wait`, and goes on when
 something is committed for its agent, or its time is up. The chain of a hook that has gone away is closed. When the
 gateway stops, hooks that wait are let go, and wait on by themselves. What was claimed for a hook is acked when the hook
@@ -38,6 +43,7 @@ from gatepost.guests.hook_entry import HookCall, HookEntry, HookResponse
 from gatepost.guests.hooks import dialects as wire
 from gatepost.guests.hooks.handler_chain import Handler, LazyHandler, Wait
 from gatepost.guests.hooks.repeated_event import HookProcess
+from gatepost.guests.waiters_background import SessionWaiters
 from gatepost.paths import is_running
 from gatepost.settings import resolve_variables
 
@@ -83,6 +89,7 @@ class HookSocket:
         self._store_name = store_name
         self._run_threads = ThreadPoolExecutor(_RUN_THREADS, thread_name_prefix="gatepost-hook")
         self._end_threads = ThreadPoolExecutor(_END_THREADS, thread_name_prefix="gatepost-hook-end")
+        self._waiters = SessionWaiters(home, store, is_shared=not store_name.startswith("sqlite:"))
         #: of chains that wait, by the agent for whom something has to be committed
         self._wake_events: dict[str, set[asyncio.Event]] = {}
         self._closing = asyncio.Event()
@@ -93,6 +100,7 @@ class HookSocket:
         if isinstance(signal, Signal) and signal.topic.kind == "inbox":
             for event in self._wake_events.get(signal.topic.name, ()):
                 event.set()
+        self._waiters.on_signal(signal)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str | None]:
@@ -144,8 +152,11 @@ class HookSocket:
             if document.get("op") == "where" and self._url is not None:
                 await _write(writer, {"url": self._url, "pid": os.getpid(), "store": self._store_name})
                 return
+            if document.get("op") == "wait":
+                await self._hold_waiter(document, reader, writer)
+                return
             call = _parse_hook(document)
-            await self._run_on(self._run_threads, self._check_store, call)
+            await self._run_on(self._run_threads, self._check_store, call.environ)
         except (ValueError, RecursionError, GatepostError) as error:  # ValueError also: the line is too long
             await _write(writer, {"error": str(error)})
             return
@@ -156,9 +167,28 @@ class HookSocket:
                 await _write(writer, {"error": "the gateway is stopping"})
             else:
                 await self._send_response(response, last, writer)
+                self._waiters.on_hook(response.session)
         finally:
             if not last.cancel() and not last.cancelled():
                 last.exception()  # so that asyncio does not log it
+
+    async def _hold_waiter(
+        self, document: Mapping[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Keep the line of a waiter until its session is to be woken, it hangs up, or the gateway stops."""
+        session, waker = _get_text(document, "session"), _get_text(document, "waker") or None
+        environ = resolve_variables(_filter_variables(document.get("env")), _get_text(document, "cwd"))
+        await self._run_on(self._run_threads, self._check_store, environ)
+        hung_up = asyncio.ensure_future(reader.read(1))
+        closing = asyncio.ensure_future(self._closing.wait())
+        try:
+            since = await self._waiters.wait(session, waker, hung_up, closing)
+            if since is not None:
+                await _write(writer, {"wake": since})
+        finally:
+            for future in (hung_up, closing):
+                if not future.cancel() and not future.cancelled():
+                    future.exception()
 
     async def _send_response(
         self, response: HookResponse, last: "asyncio.Future[bytes]", writer: asyncio.StreamWriter
@@ -171,9 +201,9 @@ class HookSocket:
             if response.needs_confirmation:
                 await self._run_on(self._end_threads, response.on_printed if is_printed else response.on_failed)
 
-    def _check_store(self, call: HookCall) -> None:
+    def _check_store(self, environ: Mapping[str, str]) -> None:
         try:
-            config = self._entry.load_config(call.environ, lambda _: None)
+            config = self._entry.load_config(environ, lambda _: None)
         except GatepostError:  # settings that make no sense: the chain says so itself
             return
         if config.store != self._store_name:
@@ -269,7 +299,7 @@ def _has_hung_up(line: socket.socket) -> bool:
 def _parse(line: bytes) -> dict[str, Any]:
     """Return the document of a line; raise ValueError or Invalid if it is not of our protocol."""
     document: Any = json.loads(line)
-    if not isinstance(document, dict) or document.get("v") != 1 or document.get("op") not in ("hook", "where"):
+    if not isinstance(document, dict) or document.get("v") != 1 or document.get("op") not in ("hook", "wait", "where"):
         raise Invalid("this is not a hook of version 1")
     return document
 

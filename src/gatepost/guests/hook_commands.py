@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor|opencode] [--agent NAME]"
 _HOSTS = ("claude", "codex", "gemini", "cursor", "opencode")
 _AGENT = "GATEPOST_AGENT"
+#: in the place of an event: wait until the session is to be woken; and ask whether it is
+WAIT, CHECK = "wait", "--check"
 #: the variable in which each host names its project; Codex runs hooks in the project's folder
 _PROJECTS = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR", "cursor": "CURSOR_PROJECT_DIR"}
 #: an exit code that hosts report and do not act on, unlike 2
@@ -47,7 +49,8 @@ _POLL_INTERVAL = 1.0
 def answer(arguments: "Sequence[str]") -> int:
     """Answer a hook and return the exit code. It raises nothing."""
     try:
-        call = _parse_arguments(arguments)
+        checked_session = arguments[2] if len(arguments) == 3 and list(arguments[:2]) == [WAIT, CHECK] else None
+        call = _parse_arguments([WAIT] if checked_session is not None else arguments)
         if call is None:
             _report(f"wrong use of a hook: use {USAGE}")
             return FAILURE
@@ -69,7 +72,15 @@ def answer(arguments: "Sequence[str]") -> int:
             home, _ = paths.find_home(os.environ, cwd, project=project)
         if not os.path.isdir(home):  # Gatepost is not used here
             return 0
+        if checked_session is not None:
+            from gatepost.guests import wait_commands
+
+            return wait_commands.check(home, os.environ, checked_session)
         stdin = _read_stdin() if stdin is None else stdin
+        if call.event == WAIT:
+            from gatepost.guests import wait_commands
+
+            return wait_commands.wait(home, call.environ, stdin)
         code = _ask_gateway(home, call, stdin)
         return code if code is not None else _run_chain(home, call, stdin)
     except KeyboardInterrupt:

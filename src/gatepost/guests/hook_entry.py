@@ -72,6 +72,8 @@ class HookResponse(NamedTuple):
     output: HookOutput
     on_printed: Callable[[], None] = do_nothing
     on_failed: Callable[[], None] = do_nothing
+    #: the session that called
+    session: str = ""
 
     @property
     def needs_confirmation(self) -> bool:
@@ -157,7 +159,10 @@ class HookEntry:
             with suppress(OSError):
                 end_answer(ctx.session, answered_hook)
         return HookResponse(
-            output=_add_notes(output, ctx.notes), on_printed=verdict.printed, on_failed=verdict.unprinted
+            output=_add_notes(output, ctx.notes),
+            on_printed=verdict.printed,
+            on_failed=verdict.unprinted,
+            session=event.session,
         )
 
     def _render_without_session(self, event: HookEvent, reason: str, notes: list[str]) -> HookOutput:

@@ -88,3 +88,25 @@ def _get_armed_state(session: GuestSession) -> str:
 def choose_best(reachabilities: Iterable[Reachability]) -> Reachability | None:
     """Return the reachability of an agent from those of its sessions; None without sessions."""
     return min(reachabilities, key=lambda each: (_ORDER.index(each.state), -each.since), default=None)
+
+
+def choose_to_wake(sessions: Iterable[GuestSession], *, now: Instant, is_running: IsRunning) -> GuestSession | None:
+    """
+    Return which session of an agent to wake: one that can be woken now, does not leave a wake unanswered, is idle, and
+    was active last, in this order. Return None if none can be, or one is being woken.
+    """
+    live = [session for session in sessions if judge(session, now=now, is_running=is_running).state != LOST]
+    if any(session.woken_at is not None and now - session.woken_at <= WAKE_TIMEOUT for session in live):
+        return None
+    candidates = [session for session in live if _is_armed(session, now, is_running)]
+    return max(
+        candidates,
+        key=lambda session: (session.woken_at is None, session.state == IDLE, session.seen_at),
+        default=None,
+    )
+
+
+def _is_armed(session: GuestSession, now: Instant, is_running: IsRunning) -> bool:
+    """Return True if what wakes a session is there, as far as that is known here."""
+    is_there = False if session.armed_at is None else is_running(session.waker) if session.waker is not None else None
+    return now - (session.checked_at or 0) <= REPORT_LIFETIME if is_there is None else is_there

@@ -128,6 +128,8 @@ class PrintedBatch(NamedTuple):
     lines: tuple[bytes, ...] = ()
     #: `proved` or `released`
     outcome: str | None = None
+    #: printed with a wake: since when the item could have been shown
+    woken_for: Instant | None = None
 
 
 def encode_batch(batch: PrintedBatch) -> bytes:
@@ -146,7 +148,7 @@ def decode_batches(content: bytes) -> list[PrintedBatch]:
 
 
 def _build_batch(document: dict[str, Any]) -> PrintedBatch:
-    turn, claim, outcome = (document.get(name) for name in ("turn", "claim", "outcome"))
+    turn, claim, outcome, woken_for = (document.get(name) for name in ("turn", "claim", "outcome", "woken_for"))
     return PrintedBatch(
         event=str(document["event"]),
         printed_at=int(document["printed_at"]),
@@ -158,4 +160,5 @@ def _build_batch(document: dict[str, Any]) -> PrintedBatch:
         keys=tuple(map(str, document["keys"])),
         lines=tuple(str(line).encode(errors="surrogateescape") for line in document["lines"]),
         outcome=str(outcome) if outcome else None,
+        woken_for=int(woken_for) if woken_for is not None else None,
     )

@@ -74,6 +74,11 @@ def find_model(tx: Reader, entity: int) -> str | None:
     return model
 
 
+def list_of_agent(tx: Reader, agent: str) -> list[GuestSession]:
+    """Return the sessions of an agent that have not ended."""
+    return [_read_row(row) for row in tx.fetch_all("guests/sessions/list_of_agent", agent=agent)]
+
+
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Record what a session is doing; return the current time of the store."""
     tx.execute("guests/sessions/update_state", id=id, state=doing, now=tx.now)

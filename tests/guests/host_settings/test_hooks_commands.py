@@ -109,7 +109,9 @@ def test_in_and_out_again(empty_cli: CommandLine, host: str, name: str) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     for event, command in commands.items():
         assert list_hook_commands(file)[event].count(command + host_option) == 1
-        assert list_hook_commands(file)[event][-1] == command + host_option
+        waits = host == "claude" and event in ("SessionStart", "UserPromptSubmit", "Stop")
+        assert list_hook_commands(file)[event][-2 if waits else -1] == command + host_option
+        assert list_hook_commands(file)[event][-1].endswith(f"hook wait{host_option}") == waits
     assert "/old/gatepost" not in file.read_text()
     installed_bytes = file.read_bytes()
     assert empty_cli.run_ok("hooks", "install", *words).err.startswith(

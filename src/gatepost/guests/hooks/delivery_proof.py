@@ -19,7 +19,8 @@ compaction. A Stop for a turn without a reply (`is_failed`) proves nothing, and 
 characters than there were when the batch was printed. If no event decides within `hooks.proof`, the claim lapses, and
 the next drain releases the lines. Tool events of the agent renew both. Some programs end without a SessionEnd: so a new
 session of the same agent in the same program releases what sessions whose process is gone have not proved. While a
-batch is unproved, its session does not show it again.
+batch is unproved, its session does not show it again. A prompt that wakes the session settles nothing by itself. The
+proof of what it was shown also proves that the session can be woken.
 
 Why no batch counts as delivered that no model has read: a tool event and a Stop follow a reply, the reply follows a
 request, and everything printed before the request is in it, or the host has dropped it together with the request or the
@@ -68,7 +69,7 @@ def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, 
         return FINISH
     if event.name == "SessionEnd":
         return RELEASE
-    if event.subagent is not None:
+    if event.subagent is not None or event.woken_for is not None:
         return KEEP
     if not _is_current(batch, event, prompts):
         return RELEASE
@@ -138,6 +139,7 @@ def settle_batches(
     hold: Duration,
 ) -> None:
     """Settle each printed batch of a session as `choose_action` says, while nobody else drains the session."""
+    from gatepost.guests import session_actions as sessions
     from gatepost.inbox import claim_actions as inbox
 
     def update_claim(verb: Callable[..., object], batch: PrintedBatch, **options: object) -> bool | None:
@@ -163,6 +165,10 @@ def settle_batches(
                 store_result = update_claim(inbox.ack, batch)
                 with suppress(GatepostError):  # then only the store recognises a repeat
                     spool.record_shown_keys(session, batch.keys, is_known=store_result is True, at=now)
+                if batch.woken_for is not None:
+                    with suppress(GatepostError):  # then the next wake proves that the session can be woken
+                        latency = max(0, batch.printed_at - batch.woken_for)
+                        call_store(sessions.prove_wake, session, latency=latency)
                 return _get_unreported(batch, PROVED, store_result)
             case "release":
                 if batch.lines:

@@ -80,14 +80,21 @@ class DrainedBatch:
             ending.ack()
 
     def await_proof(
-        self, *, event_name: str, prompts: int, hold: Duration, turn: str | None = None, replies: int = 0
+        self,
+        *,
+        event_name: str,
+        prompts: int,
+        hold: Duration,
+        turn: str | None = None,
+        replies: int = 0,
+        woken_for: Instant | None = None,
     ) -> None:
         """
         End the drain: a hook of this event has printed and flushed the text. The batch is delivered when a reply proves
-        it, and goes to another drain after `hold`. `prompts`, `turn` and `replies` are those of a `PrintedBatch`.
+        it, and goes to another drain after `hold`. The other values are those of a `PrintedBatch`.
         """
         if ending := self._take_ending():
-            ending.await_proof(event_name, prompts, turn, replies, hold)
+            ending.await_proof(event_name, prompts, turn, replies, woken_for, hold)
 
     def release(self) -> None:
         """End the drain: the text was not printed, so the next drain gets the batch."""
@@ -232,7 +239,9 @@ class _DrainEnding:
                 )
             self._finish()
 
-    def await_proof(self, event_name: str, prompts: int, turn: str | None, replies: int, hold: Duration) -> None:
+    def await_proof(
+        self, event_name: str, prompts: int, turn: str | None, replies: int, woken_for: Instant | None, hold: Duration
+    ) -> None:
         claim, batch_lines = self._merged_batch.claim, self._merged_batch.lines
         batch = PrintedBatch(
             event=event_name,
@@ -241,6 +250,7 @@ class _DrainEnding:
             prompts=prompts,
             turn=turn,
             replies=replies,
+            woken_for=woken_for,
             claim=(claim.id, claim.owner, claim.fence) if claim is not None else None,
             keys=tuple(_list_keys(self._merged_batch)),
             lines=tuple(

@@ -24,7 +24,9 @@ agent may stop, unless the user has asked for a gate that fails closed.
 
 A prompt counts as a person's only if a person wrote it. Subagents have prompts of their own, and Gemini sends the
 reasons of a denied stop as a prompt, ours and those of other programs in one text. So the text of a stop is recorded
-until the next prompt, and a prompt that contains it resets nothing that a person's prompt would reset.
+until the next prompt, and a prompt that contains it resets nothing that a person's prompt would reset. So does a prompt
+by which a program wakes the session: it contains a token (`Session.take_wake`). If there is nothing to read any more,
+the model is not asked.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable
@@ -58,6 +60,9 @@ _MAX_MODEL: Final = 100
 _UNKNOWN_AGENT_WARNING: Final = (
     "Gatepost does not know which agent this is: set GATEPOST_AGENT, or `agent` in gatepost.toml"
 )
+
+
+_EMPTY_WAKE: Final = "Gatepost: what this session was woken for has been read meanwhile, so there is nothing to do"
 
 
 class Wait(NamedTuple):
@@ -103,8 +108,12 @@ def handle_event(
     ctx: HookContext, event: HookEvent, handlers: Iterable[Handler | LazyHandler] = BUILT_IN
 ) -> Generator[Wait, None, Verdict]:
     """Handle one hook event from beginning to end. The caller waits for what it yields, and prints what it returns."""
-    if event.is_person_prompt and event.prompt and ctx.state.stop_text:
-        event = replace(event, is_program_prompt=ctx.state.stop_text in normalize_text(event.prompt))
+    if event.is_person_prompt and event.prompt:
+        if (woken_for := ctx.session.take_wake(event.prompt)) is not None:
+            event = replace(event, is_program_prompt=True, woken_for=woken_for)
+        elif ctx.state.stop_text:
+            event = replace(event, is_program_prompt=ctx.state.stop_text in normalize_text(event.prompt or ""))
+    old_activity = ctx.state.state
     try:
         _record_arrival(ctx, event)
     except Exception as error:  # noqa: BLE001 (whatever it was, the gates are checked all the same)
@@ -116,12 +125,29 @@ def handle_event(
     except Exception as error:  # noqa: BLE001 (then the next hook does it, or the claim lapses)
         ctx.add_note(f"what was printed before cannot be settled: {error}")
     verdict = yield from run_handlers(handlers, ctx, event)
+    if event.woken_for is not None and verdict.block is None and verdict.context is None:
+        return _refuse_wake(ctx, verdict, old_activity)
     if ctx.agent_problem is not None:
         verdict = verdict.add_warnings(ctx.agent_problem)
     elif _is_session_start(event) and (ctx.settings_problem is not None or ctx.agent is None):
         verdict = verdict.add_warnings(ctx.settings_problem or _UNKNOWN_AGENT_WARNING)
     ctx.can_warn = dialects.can_warn(event, verdict)
     return _record_stop(ctx, event, verdict) if event.name in STOP_EVENTS else verdict
+
+
+def _refuse_wake(ctx: HookContext, verdict: Verdict, activity: str) -> Verdict:
+    """Return a verdict that keeps the model from being asked, because a wake has come and there is nothing to read."""
+    from gatepost.guests import session_actions as sessions
+
+    try:
+        ctx.update_state(lambda state: state._replace(state=activity))
+        if ctx.state.registered:
+            _record_activity(ctx, activity, ctx.started_at)
+            if not ctx.has_items():  # else it is not known what is wrong, and the wake is not proved
+                ctx.run_sync(sessions.forget_wake, ctx.session.id)
+    except (OSError, GatepostError) as error:
+        ctx.add_note(f"what came of this wake cannot be noted: {error}")
+    return replace(verdict, block=_EMPTY_WAKE)
 
 
 def normalize_text(text: str) -> str:

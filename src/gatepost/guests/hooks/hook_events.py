@@ -43,6 +43,8 @@ class HookEvent:
     subagent: str | None = None
     #: UserPromptSubmit: a program wrote the prompt, not a person. Gemini sends our text at a stop as a prompt.
     is_program_prompt: bool = False
+    #: UserPromptSubmit: the prompt wakes the session, because of an item that could have been shown since then.
+    woken_for: int | None = None
     #: The host calls another hook of ours for the same event, in its own format: this hook has nothing to do.
     is_duplicate: bool = False
     raw: Mapping[str, Any] = field(default_factory=dict)

@@ -70,6 +70,7 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
             turn=event.turn,
             replies=event.replies,
             hold=ctx.options.proof_timeout,
+            woken_for=event.woken_for,
         )
 
     verdict = Verdict(context=batch.text, printed=on_printed, unprinted=batch.release)

@@ -5,6 +5,8 @@ The sessions of guests on disk: the state that the hooks of a session keep from 
         state.json      the agent, its activity, and the results of its stops
         marks/GATE      the agent, or its person, has marked this gate as open
         warned/GATE     the person was warned about this gate
+        wake.json       the token of the wake that is under way, and since when its item could have been shown
+        waiter.lock     held by the process that waits to wake the session (`guests/waiter.py`)
         lock            held while a hook changes state.json
 
 Every file is written under another name and then renamed, so that a process that is killed leaves the old file or the
@@ -32,6 +34,7 @@ from gatepost.guests.hooks import host_process
 from gatepost.guests.session import ENDED, IDLE, WORKING, Guest, decode_filename, encode_filename
 
 SESSIONS_FOLDER: Final = "sessions"
+WAKE_FILE: Final = "wake.json"
 #: seconds that a hook waits while another hook of its session writes the state
 _LOCK_TIMEOUT: Final = 1.0
 #: how long a silent session counts as live: its host may have been killed. One that comes back counts again.
@@ -144,6 +147,26 @@ class Session:
                     json.dumps(new_state._asdict() | {"closed": [gate._asdict() for gate in new_state.closed]}),
                 )
         return new_state
+
+    def take_wake(self, prompt: str) -> Instant | None:
+        """
+        Return since when the item could have been shown for which a prompt wakes the session; None if it is no wake.
+        What woke it has left a token here, which is good for one prompt.
+        """
+        path = self.folder / WAKE_FILE
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+            self._refuse_link()
+            wake = json.loads(path.read_bytes())
+            if (token := str(wake["token"])) and token in prompt:
+                path.unlink()
+                return int(wake["since"])
+        return None
+
+    def leave_token(self, since: Instant) -> str:
+        """Leave a token for the prompt that is to wake the session, which must contain it; return the token."""
+        token = os.urandom(8).hex()
+        self._write(WAKE_FILE, json.dumps({"token": token, "since": since}))
+        return token
 
     def is_marked(self, gate: str) -> bool:
         self._refuse_link()

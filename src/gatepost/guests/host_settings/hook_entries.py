@@ -77,6 +77,11 @@ _GATE_EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 #: the matcher of an event, if we do not want all of its calls
 _MATCHERS: Final = {("claude", "Notification"): "idle_prompt"}
+#: the events after which Claude Code starts a process that waits to wake the session; Esc runs no Stop
+_WAIT_EVENTS: Final = ("SessionStart", "UserPromptSubmit", "Stop")
+#: in seconds: Claude Code ends a hook after its timeout without a word, and allows no more than this
+_WAIT_TIMEOUT: Final = 2_147_483
+_WAKE_SUMMARY: Final = "Gatepost: items are pending"
 #: how often in a row we may make Cursor continue: for gates that block, and for items in the inbox
 _CURSOR_LOOP_LIMIT: Final = 10
 #: hosts whose events list entries, not groups of entries
@@ -131,9 +136,10 @@ def build_entries(
     host: str, program: str, gate_events: Collection[str] = (), agent: str | None = None
 ) -> dict[str, dict[str, Any]]:
     """
-    Return what to install for each event: an entry, or for most hosts a group with one entry. `gate_events` are the
-    events of registered session gates; most of them call us on every tool, so they are installed only if needed.
-    `agent` is written into the commands, so it counts also if the host has the environment of another terminal.
+    Return what to install for each event: an entry, or for most hosts a group with one entry, and for Claude Code also
+    with one that waits to wake the session. `gate_events` are the events of registered session gates; most of them call
+    us on every tool, so they are installed only if needed. `agent` is written into the commands, so it counts also if
+    the host has the environment of another terminal.
     """
     extra_events = [host_name for our_name, host_name in _GATE_EVENTS[host].items() if our_name in gate_events]
     events = dict.fromkeys((*_TIMEOUTS[host], *extra_events))
@@ -159,8 +165,20 @@ def _build_entry(host: str, event: str, program: str, agent: str | None) -> dict
             entry = {"name": "gatepost", "type": "command", "command": command, "timeout": timeout}
         case _:
             entry = {"type": "command", "command": command, "timeout": timeout}
+    entries = [entry]
+    if host == "claude" and event in _WAIT_EVENTS:
+        wait_command = shlex.join([program, "hook", "wait", *options])
+        entries.append(
+            {
+                "type": "command",
+                "command": wait_command,
+                "asyncRewake": True,
+                "timeout": _WAIT_TIMEOUT,
+                "rewakeSummary": _WAKE_SUMMARY,
+            }
+        )
     matcher = _MATCHERS.get((host, event))
-    return {"hooks": [entry]} if matcher is None else {"matcher": matcher, "hooks": [entry]}
+    return {"hooks": entries} if matcher is None else {"matcher": matcher, "hooks": entries}
 
 
 def is_our_entry(entry: object) -> bool:
@@ -191,11 +209,19 @@ class HookFormat(EntryFormat):
     backup_infix = "gatepost"
 
     def list_entries(self, document: object) -> list[tuple[str, dict[str, Any]]]:
-        return [
-            (event, entry if group is None else {**_get_matcher(group), "hooks": [entry]})
-            for event, group, entry in self._iterate_entries(document)
-            if is_our_entry(entry)
-        ]
+        entries: list[tuple[str, dict[str, Any]]] = []
+        last_group: object = None
+        for event, group, entry in self._iterate_entries(document):
+            if not is_our_entry(entry):
+                continue
+            if group is None:
+                entries.append((event, entry))
+            elif group is last_group:  # ours in one group belong together
+                entries[-1][1]["hooks"].append(entry)
+            else:
+                entries.append((event, {**_get_matcher(group), "hooks": [entry]}))
+            last_group = group
+        return entries
 
     def list_commands(self, document: object) -> list[EntryCommand]:
         commands = (read_command(entry) for _, _, entry in self._iterate_entries(document))

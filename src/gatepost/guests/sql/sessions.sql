@@ -1,3 +1,7 @@
+-- name: columns (part)
+s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
+s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+
 -- name: save
 -- A session that comes back continues, even with another entity.
 INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at, program, model)
@@ -7,18 +11,14 @@ SET entity = excluded.entity, host = excluded.host, state = excluded.state, seen
     program = coalesce(excluded.program, sessions.program), model = coalesce(excluded.model, sessions.model)
 
 -- name: read
-SELECT
-    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
-    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+SELECT {columns}
 FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE s.id = :id
 
 -- name: list_recent
 -- The newest sessions, of one agent or of all (NULL).
-SELECT
-    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
-    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+SELECT {columns}
 FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE (CAST(:agent AS TEXT) IS NULL OR e.name = :agent) AND (:include_ended OR s.state <> 'ended')
@@ -27,9 +27,7 @@ LIMIT :limit
 
 -- name: list_of_entities
 -- The sessions of these entities that have not ended, and the last one of each.
-SELECT
-    s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
-    s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
+SELECT {columns}
 FROM sessions s
 JOIN entities e ON e.number = s.entity
 WHERE s.entity IN :entities[]
@@ -39,6 +37,63 @@ ORDER BY s.seen_at DESC, s.id
 -- name: find_model
 -- The model of the last session of an agent whose program has said it.
 SELECT model FROM sessions WHERE entity = :entity AND model IS NOT NULL ORDER BY seen_at DESC, id LIMIT 1
+
+-- name: list_of_agent
+-- The sessions of an agent that have not ended.
+SELECT {columns}
+FROM sessions s
+JOIN entities e ON e.number = s.entity
+WHERE e.name = :agent AND s.state <> 'ended'
+ORDER BY s.id
+
+-- name: has_wake_reason
+-- True if an agent has an item that should wake it: `find_wake_reason` says since when.
+SELECT TRUE AS has_reason
+FROM names n
+WHERE n.name = :agent
+    AND (
+        EXISTS (
+            SELECT 1
+            FROM items i
+            WHERE i.recipient = n.entity AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+                AND (i.expires_at IS NULL OR i.expires_at > :now)
+                AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+        )
+        OR EXISTS (
+            SELECT 1 FROM claims c WHERE c.recipient = n.entity AND c.ended_at IS NULL AND c.deadline <= :now
+        )
+        OR EXISTS (
+            SELECT 1
+            FROM pending_broadcasts o
+            WHERE o.recipient = n.entity AND o.wakes AND (o.expires_at IS NULL OR o.expires_at > :now)
+        )
+    )
+
+-- name: find_wake_reason
+-- Since when the first item waits that should wake an agent; an item of a claim past its deadline, since the deadline.
+SELECT min(w.since) AS since
+FROM (
+    SELECT v.created_at AS since
+    FROM events v
+    WHERE v.arrival = (
+        SELECT min(i.arrival)
+        FROM names n
+        JOIN items i ON i.recipient = n.entity
+        WHERE n.name = :agent AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+            AND (i.expires_at IS NULL OR i.expires_at > :now)
+            AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+    )
+    UNION ALL
+    SELECT c.deadline
+    FROM names n
+    JOIN claims c ON c.recipient = n.entity
+    WHERE n.name = :agent AND c.ended_at IS NULL AND c.deadline <= :now
+    UNION ALL
+    SELECT o.created_at
+    FROM names n
+    JOIN pending_broadcasts o ON o.recipient = n.entity
+    WHERE n.name = :agent AND o.wakes AND (o.expires_at IS NULL OR o.expires_at > :now)
+) w
 
 -- name: update_state
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id

@@ -1,0 +1,132 @@
+"""
+`gatepost hook wait`: wait until the session of a guest is to be woken, and then end with 2.
+
+Claude Code runs this in the background (`asyncRewake`) at each start, prompt and stop of a session. One process waits
+for each session: it holds a lock, and those that come later end at once. What remains of it is small, because this
+process is replaced by `waiter.py`, which gets all that it has to know; the lock stays held.
+
+`gatepost hook wait --check SESSION` is what a waiter without a gateway asks when the inbox has an item. It decides by
+the same rule as a gateway (`wake_actions.py`), and prints since when the item could have been shown.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from gatepost.errors import GatepostError, Unavailable
+from gatepost.guests import reachability, session_actions as sessions, waiter
+from gatepost.guests.hook_commands import CHECK, WAIT
+from gatepost.guests.hook_entry import HookConfig, HookEntry, parse_payload
+from gatepost.guests.hooks import host_process
+from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.session import encode_filename
+
+_LOCK_FILE: Final = "waiter.lock"
+#: seconds in which the hook that runs beside this has made the session known to the store
+_REGISTRATION_TIME: Final = 30.0
+_POLL_INTERVAL: Final = 0.2
+
+
+def wait(home: str, environ: Mapping[str, str], stdin: str) -> int:
+    """Become the waiter of a session, or return the exit code of one that does not wait."""
+    if environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk"):
+        return 0  # a program asks Claude Code, which could not end while a hook waits
+    payload = parse_payload(stdin, [])
+    session = payload.get("session_id") if isinstance(payload, dict) else None
+    if not isinstance(session, str) or not session or (isinstance(payload, dict) and payload.get("agent_id")):
+        return 0
+    folder = Path(home) / "sessions" / encode_filename(session)
+    if folder.is_symlink():
+        return 0
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _take_lock(folder / _LOCK_FILE):
+        return 0
+    entry = HookEntry(Path(home))
+    try:
+        config = entry.load_config(environ, lambda _: None)
+        options = _build_options(home, str(folder), session, config, environ)
+        if options["database"] is not None:
+            options["agent"] = _arm(entry.build_context(session, config), options["request"]["waker"])
+    except GatepostError as error:
+        sys.stderr.write(f"gatepost: {error.message_with_hint}\n")
+        return 1  # which wakes nobody
+    finally:
+        entry.close()
+    return _become_waiter(options)
+
+
+def _become_waiter(options: Mapping[str, Any]) -> NoReturn:
+    command = [sys.executable, "-I", "-S", waiter.__file__, json.dumps(options)]
+    os.execv(command[0], command)  # noqa: S606 (our own program)
+
+
+def check(home: str, environ: Mapping[str, str], session: str) -> int:
+    """Print since when the session could have been shown an item, if it is to be woken now; the wake is recorded."""
+    from gatepost.guests import wake_actions as wakes
+
+    entry = HookEntry(Path(home))
+    try:
+        context = entry.build_context(session, entry.load_config(environ, lambda _: None))
+        since = context.run_sync(wakes.take_wake, session, is_running=host_process.is_running)
+    except GatepostError:
+        return 1
+    finally:
+        entry.close()
+    if since is None:
+        return 1
+    sys.stdout.write(f"{since}\n")
+    sys.stdout.flush()
+    return 0
+
+
+def _take_lock(path: Path) -> bool:
+    """Take the lock of waiters, which ends with this process and stays when it is replaced."""
+    import fcntl
+
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    os.set_inheritable(descriptor, True)
+    return True
+
+
+def _build_options(
+    home: str, folder: str, session: str, config: HookConfig, environ: Mapping[str, str]
+) -> dict[str, Any]:
+    from gatepost.stores.statements import get_statement
+
+    waker = host_process.name_process(os.getpid())
+    program = host_process.find_program(environ, "claude") or f"? {environ.get('CLAUDE_PID') or os.getppid()}"
+    variables = {name: value for name, value in environ.items() if name.startswith("GATEPOST_")}
+    request = {"v": 1, "op": "wait", "session": session, "waker": waker, "env": variables, "cwd": home}
+    return {
+        "home": home,
+        "folder": folder,
+        "program": program,
+        "request": request,
+        "database": config.file,
+        "agent": None,
+        "query": get_statement("sqlite", "guests/sessions/has_wake_reason"),
+        "check": [sys.executable, "-m", "gatepost.cli.main", "hook", WAIT, CHECK, session],
+    }
+
+
+def _arm(context: HookContext, waker: str | None) -> str | None:
+    """
+    Record in a SQLite store that this session has a waiter; return the agent of the session. The hook that makes the
+    session known runs beside this one, so it may take a moment.
+    """
+    deadline = time.monotonic() + _REGISTRATION_TIME
+    while time.monotonic() < deadline:
+        is_armed = context.run_sync(sessions.arm, context.session.id, method=reachability.WAITER, waker=waker)
+        if is_armed:
+            return context.read_sync(sessions.find, context.session.id).agent
+        time.sleep(_POLL_INTERVAL)
+    raise Unavailable(f"the session {context.session.id!r} is not known, so nothing waits for it")
