@@ -1,11 +1,13 @@
 """`gatepost setup`: our hooks and our MCP server in all agent programs of this machine."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Annotated, Any, Final
 
+import click
 from click.exceptions import Exit
 
 from gatepost import settings
@@ -14,18 +16,24 @@ from gatepost.cli.command import build_verb
 from gatepost.cli.current_agent import find_current_agent
 from gatepost.cli.gateway_or_store import CommandConnection, connect, get_folder
 from gatepost.cli.parameters import JsonFlag, flag, option
+from gatepost.core.times import MINUTE, SECOND, Duration, parse_duration
 from gatepost.directory.entity import EntityKind
-from gatepost.errors import NoStore, Refused, UnknownAddress
+from gatepost.errors import Invalid, NoStore, Refused, UnknownAddress
 from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
 from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
 from gatepost.guests.host_settings.agent_programs import AgentProgram
 from gatepost.guests.host_settings.hook_entries import HOSTS
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
+from gatepost.guests.setup_proof_commands import SessionProof, prove
 from gatepost.mcp import commands as mcp_commands
 from gatepost.settings import Configuration
 
 _SCOPES: Final = ("user", "project")
+#: the programs whose idle sessions are woken without a courier
+_WOKEN_HOSTS: Final = ("claude", "codex", "opencode")
+#: how long the live test waits by default
+_PROOF_TIME: Final = 10 * MINUTE
 _MCP_HINT: Final = "the MCP server is left out: it needs the package mcp, `pip install 'gatepost[mcp]'`"
 #: what was done, as a person reads it
 _DONE: Final = {
@@ -64,6 +72,12 @@ def setup(
         str,
         option("--scope", "|".join(_SCOPES), "your own settings, or those of the project here", choices=_SCOPES),
     ] = "user",
+    test: Annotated[bool, flag("--test", "push one test item to each agent, without asking")] = False,
+    no_test: Annotated[bool, flag("--no-test", "push no test item, without asking")] = False,
+    timeout: Annotated[
+        Duration | None,
+        option("--for", "10m", "how long to wait for the proofs of the test; by default 10m", parse=parse_duration),
+    ] = None,
     dry_run: Annotated[bool, flag("--dry-run", "show what would change, and change nothing")] = False,
     uninstall: Annotated[bool, flag("--uninstall", "take everything out of the settings files again")] = False,
     json: JsonFlag = False,
@@ -78,10 +92,14 @@ def setup(
     The agent is that of --agent, else the one that the hooks name already, else the current agent. If there is none,
     each program gets an agent of its own, with the name of the program.
 
+    At a terminal it asks whether to push one test item to each agent. Then it waits for a session that can be woken,
+    and shows what becomes of the item: pushed, woken, shown, proved by a reply of the model. Start the program
+    meanwhile if none of its sessions is there, and let it trust the hooks if it asks.
+
     With --uninstall it takes everything out again. A file that nobody has changed since is as it was before, byte for
     byte. Agents and their inboxes stay.
 
-    It exits with 1 if a file cannot be changed, or if no program is found.
+    It exits with 1 if a file cannot be changed, if no program is found, or if an item was not proved.
 
     Examples:
       gatepost setup --dry-run
@@ -89,11 +107,14 @@ def setup(
       gatepost setup --host codex --uninstall
     """
     configuration = settings.load()
+    if test and no_test:
+        raise Invalid("--test and --no-test cannot be given together", hint="leave one of them out")
+    proofs: list[SessionProof] = []
     wanted_hosts = [host for host in HOSTS if not hosts or host in hosts]
     if uninstall:
         setups = list(_prepare_uninstall(wanted_hosts, scope))
         _apply(setups, setup_changes.plan_uninstall if dry_run else None, setup_changes.uninstall_all)
-        _print(setups, configuration, is_install=False, is_plan=dry_run, json=json)
+        _print(setups, is_install=False, is_plan=dry_run, json=json)
     else:
         programs = agent_programs.find_programs(wanted_hosts, os.environ)
         with connect(configuration) as connection:
@@ -101,12 +122,23 @@ def setup(
             if not dry_run:
                 _register_agents(setups, connection)
         _apply(setups, setup_changes.plan_install if dry_run else None, setup_changes.install_all)
-        _print(setups, configuration, is_install=True, is_plan=dry_run, json=json)
+        _print(setups, is_install=True, is_plan=dry_run, json=json)
         if not setups:
             output.talk(f"no agent program is found here: {', '.join(map(agent_programs.get_title, wanted_hosts))}")
-            raise Exit(1)
-        if not json:
+        elif not json:
             _print_notes(setups)
+        if setups and not dry_run and (test or (not no_test and _ask_for_test(json=json))):
+            proofs = _prove(setups, configuration, (timeout or _PROOF_TIME) / SECOND, json=json)
+    if json:
+        output.document(
+            {
+                "home": str(configuration.home),
+                "programs": [_build_document(item) for item in setups],
+                "proofs": [_build_proof(proof) for proof in proofs],
+            }
+        )
+    if not (setups or uninstall) or not all(proof.is_proved for proof in proofs):
+        raise Exit(1)
     if any(change.problem is not None for item in setups for change in item.changes):
         raise Exit(1)
 
@@ -185,11 +217,8 @@ def _apply(
         item.changes = change_all(item.parts) if plan is None else [plan(part) for part in item.parts]
 
 
-def _print(
-    setups: Sequence[_ProgramSetup], configuration: Configuration, *, is_install: bool, is_plan: bool, json: bool
-) -> None:
+def _print(setups: Sequence[_ProgramSetup], *, is_install: bool, is_plan: bool, json: bool) -> None:
     if json:
-        output.document({"home": str(configuration.home), "programs": [_build_document(item) for item in setups]})
         return
     if not setups:
         if not is_install:
@@ -229,6 +258,57 @@ def _print_notes(setups: Sequence[_ProgramSetup]) -> None:
         ):
             count = output.count(len(item.program.terminals), "terminal")
             output.talk(f"{item.program.title} runs in {count}, and reads its settings when it starts: start it again")
+
+
+def _ask_for_test(*, json: bool) -> bool:
+    """Return whether the person at the terminal allows a test; without a terminal nobody can."""
+    if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return click.confirm("Push one test item to each agent, which makes its model answer once?", err=True)
+
+
+def _prove(
+    setups: Sequence[_ProgramSetup], configuration: Configuration, timeout: float, *, json: bool
+) -> list[SessionProof]:
+    """Test the agents whose programs can be woken, and show what happens."""
+    by_agent: dict[str, list[AgentProgram]] = {}
+    for item in setups:
+        if item.agent is not None and item.program.host in _WOKEN_HOSTS:
+            by_agent.setdefault(item.agent, []).append(item.program)
+    proofs = [
+        SessionProof(
+            hosts=tuple(program.host for program in programs),
+            title=", ".join(program.title for program in programs),
+            agent=agent,
+        )
+        for agent, programs in by_agent.items()
+    ]
+    for proof in proofs:
+        what = f"a session of {proof.agent!r} that can be woken"
+        output.talk(f"{proof.title}: waiting for {what}; start one, and prompt it once")
+    with connect(configuration) as connection:
+        if connection.store is not None and any("codex" in proof.hosts for proof in proofs):
+            output.talk("Codex is woken by a gateway, and none runs in this home: start one with `gatepost up`")
+
+        def report(proof: SessionProof) -> None:
+            output.talk(proof.describe())
+
+        prove(connection, proofs, timeout=timeout, report=report)
+    if not json:
+        for proof in proofs:
+            output.line_out(proof.describe())
+    return proofs
+
+
+def _build_proof(proof: SessionProof) -> dict[str, Any]:
+    return {
+        "agent": proof.agent,
+        "hosts": list(proof.hosts),
+        "session": proof.session,
+        "eventId": proof.event_id,
+        "steps": {name: round(seconds, 3) for name, seconds in proof.steps.items()},
+        "proved": proof.is_proved,
+    }
 
 
 def _build_document(item: _ProgramSetup) -> dict[str, Any]:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from gatepost import app, settings
+from gatepost.guests import session_actions as sessions
+from gatepost.guests.hooks import host_process
 from gatepost.guests.host_settings import agent_programs
-from tests.support.command_line import CommandLine
+from gatepost.guests.reachability import WAITER
+from tests.support.command_line import GATEPOST_COMMAND, CommandLine
 
 #: what each program has in its settings before; None: no file
 SETTINGS_FILES: dict[str, str | None] = {
@@ -200,3 +204,44 @@ def read_states(cli: CommandLine, host: str) -> list[dict[str, object]]:
         result = cli(noun, "status", "--host", host, "--json")
         states += [state for state in json.loads(result.out) if state["scope"] == "user"]
     return states
+
+
+def test_a_test_item_is_followed_until_a_reply_proves_it(empty_cli: CommandLine, user: Path) -> None:
+    empty_cli.run_ok("setup", "--host", "claude", "--no-test")
+    words = ("--host", "claude", "--agent", "claude")
+
+    def run_hook(event: str, **payload: str) -> str:
+        stdin = json.dumps({"session_id": "4f1c", "prompt_id": "p-1", **payload}).encode()
+        return empty_cli.run_process("hook", event, *words, stdin=stdin).out
+
+    run_hook("SessionStart", source="startup")
+    configuration = settings.load({"GATEPOST_HOME": str(empty_cli.home)})
+    with app.prepare_store(configuration) as store:  # this process stands for what waits to wake the session
+        store.run_sync(sessions.arm, "4f1c", method=WAITER, waker=host_process.name_process(os.getpid()))
+    with subprocess.Popen(
+        [*GATEPOST_COMMAND, "setup", "--host", "claude", "--test", "--for", "2m", "--json"],
+        env=os.environ | empty_cli.environ,
+        cwd=empty_cli.cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr.readline().startswith("Claude Code: waiting for a session of 'claude'")
+        assert process.stderr.readline() == "Claude Code: pushed, and not proved\n"
+        assert "This is a test of `gatepost setup`." in run_hook("UserPromptSubmit", prompt="hello")
+        run_hook("Stop")
+        [proof] = json.loads(process.stdout.read())["proofs"]
+        process.stderr.read()
+    assert process.returncode == 0
+    assert (proof["agent"], proof["session"], proof["proved"]) == ("claude", "4f1c", True)
+    assert list(proof["steps"]) == ["woken", "shown", "proved"]
+    assert sorted(proof["steps"].values()) == list(proof["steps"].values())
+
+
+def test_a_test_without_a_session_ends_in_time(empty_cli: CommandLine, user: Path) -> None:
+    result = empty_cli("setup", "--host", "claude", "--test", "--for", "1s")
+    assert result.code == 1
+    assert result.out.splitlines()[-1] == ("Claude Code: not tested, because no session of 'claude' could be woken")
+    assert empty_cli("setup", "--test", "--no-test").error == "--test and --no-test cannot be given together"
