@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gatepost.gates.decision_api import *
     from gatepost.gates.gate_api import *
     from gatepost.gateway.health_api import *
+    from gatepost.guests.setup_api import *
     from gatepost.inbox.account_api import *
     from gatepost.inbox.event_api import *
     from gatepost.inbox.item_api import *
@@ -72,6 +73,7 @@ _NAMES: Final = {
     ),
     "gates.gate_api": "AddGate AddWaiter GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
     "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",
+    "guests.setup_api": "AgentSetupView SetupCommandView ShowAgentSetup",
     "inbox.account_api": "AccountPage AccountTotalView AccountView CheckStore ListAccounts StoreCheckView",
     "inbox.event_api": (
         "DiscardEvent EventDetailView EventRouteView EventView ItemView ItemsView MarkDone ReceiptView RecipientView "

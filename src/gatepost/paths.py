@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 HOME_VARIABLE = "GATEPOST_HOME"
+#: how the home was found if nothing names one: everything that this user starts finds it
+DEFAULT_ORIGIN = "default"
 HOME_FOLDER = ".gatepost"
 #: ends the name of a temporary file that its writer has locked
 _LOCKED_SUFFIX = ".part"
@@ -37,7 +39,7 @@ def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project
         origin = "found upwards from the working directory"
         home = _find_upwards(start or os.getcwd())
     if home is None:
-        return os.path.join(_get_data_directory(environ), "gatepost"), "default"
+        return os.path.join(_get_data_directory(environ), "gatepost"), DEFAULT_ORIGIN
     is_foreign = not is_trusted(home)
     if is_foreign or is_shared(os.stat(home)):
         from gatepost.errors import Refused

@@ -96,6 +96,7 @@ CALL_CASES: Final = {
     "POST /api/agents/{name}/wake": CallCase(path=ANALYST_PATH, admin_status=202),
     "POST /api/agents/{name}/trigger": CallCase(path=ANALYST_PATH, admin_status=202),
     "GET /api/agents/{name}/stream": CallCase(path=ANALYST_PATH),
+    "GET /api/agents/{name}/setup": CallCase(path=THINKER_PATH),
     "POST /api/agents/{name}/pause": CallCase(path=THINKER_PATH),
     "POST /api/agents/{name}/resume": CallCase(path=THINKER_PATH),
     "GET /api/agents/{name}/runs": CallCase(path=THINKER_PATH),

@@ -206,6 +206,15 @@ export interface AgentPage {
   next: string | null;
 }
 
+/** What connects agent programs as one agent. It names the home, unless every program finds it by itself. */
+export interface AgentSetup {
+  commands: SetupCommand[];
+  /** the MCP server on stdio, for any other client */
+  mcpCommand: string[];
+  /** the variables that the MCP server needs */
+  mcpEnv: Record<string, string>;
+}
+
 /** What `answerCall` asks. */
 export interface AnswerCall {
   id: string;
@@ -2717,6 +2726,13 @@ export interface SessionPage {
   next: string | null;
 }
 
+/** The command that sets up one agent program, for a shell on the machine of the gateway. */
+export interface SetupCommand {
+  host: string;
+  title: string;
+  command: string;
+}
+
 export interface SharedEntry {
   id: string;
   seq: number;
@@ -2752,6 +2768,11 @@ export interface ShowAccount {
 
 /** What `showAgent` asks. */
 export interface ShowAgent {
+  name: string;
+}
+
+/** What `showAgentSetup` asks. */
+export interface ShowAgentSetup {
   name: string;
 }
 

@@ -14,6 +14,7 @@ import type {
   AddWorkItem,
   Agent,
   AgentPage,
+  AgentSetup,
   AnswerCall,
   AnswerDecision,
   ApprovePairing,
@@ -177,6 +178,7 @@ import type {
   SharedEntryPage,
   ShowAccount,
   ShowAgent,
+  ShowAgentSetup,
   ShowCaller,
   ShowDecision,
   ShowEntity,
@@ -255,6 +257,11 @@ export abstract class Operations {
   /** Check that the accounts balance, and that no row belongs to nothing, as `gatepost doctor` does. */
   checkStore(request: CheckStore = {}, options?: CallOptions): Promise<StoreCheck> {
     return this.call(["GET", "/api/health/check", "safe"], request, options);
+  }
+
+  /** Show the commands that connect an agent program as this agent. */
+  showAgentSetup(request: ShowAgentSetup, options?: CallOptions): Promise<AgentSetup> {
+    return this.call(["GET", "/api/agents/{name}/setup", "safe"], request, options);
   }
 
   /** Show the providers of models and the models in use, and what each lacks here: its library, or its key. */

@@ -1,5 +1,5 @@
 """
-`gatepost hook EVENT [--host HOST] [--agent NAME]`: answer a hook of the program in which a guest runs.
+`gatepost hook EVENT [--host HOST] [--agent NAME] [--home PATH]`: answer a hook of the program in which a guest runs.
 
 A host calls this thousands of times, mostly when there is nothing to do, and waits for it. If a gateway runs in this
 home, this process only forwards: stdin to the gateway's socket, and the answer to stdout. Else it runs the chain of
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from gatepost.guests.hook_entry import HookResponse
 
-USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor|opencode] [--agent NAME]"
+USAGE = "gatepost hook EVENT [--host claude|codex|gemini|cursor|opencode] [--agent NAME] [--home PATH]"
 _HOSTS = ("claude", "codex", "gemini", "cursor", "opencode")
 _AGENT = "GATEPOST_AGENT"
+_HOME = "GATEPOST_HOME"
 #: in the place of an event: wait until the session is to be woken; and ask whether it is
 WAIT, CHECK = "wait", "--check"
 #: the variable in which each host names its project; Codex runs hooks in the project's folder
@@ -133,7 +134,7 @@ def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
     index = 0
     while index < len(rest):
         name, equals, value = rest[index].partition("=")
-        if name not in ("--host", "--agent"):
+        if name not in ("--host", "--agent", "--home"):
             index += 1
             continue
         if name in options or not (equals or index + 1 < len(rest)):
@@ -143,6 +144,8 @@ def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
     host, agent = options.get("--host", "claude"), options.get("--agent")
     if len(rest) != 1 or not rest[0] or rest[0].startswith("-") or host not in _HOSTS or agent == "":
         return None
+    if home := options.get("--home"):  # it takes precedence, because the host may have the environment of another shell
+        os.environ[_HOME] = home
     return _Call(rest[0], host, agent)
 
 

@@ -65,7 +65,8 @@ def install(
         name: str | None = find_agent(settings.load(), agent).name
     else:
         name = host_entries.find_written_agent(path, form, build_entries, label="--agent")
-    change = installation.install(path, form, build_entries(name, None))
+    home = host_entries.find_written_home(path, form, build_entries)
+    change = installation.install(path, form, build_entries(name, home))
     note = get_trust_note(host, None if file else scope)
     host_entries.print_install(host, change, agent=name, note=note, json=json)
 
@@ -151,13 +152,14 @@ def prepare_entries(host: str) -> BuildEntries:
     home, _ = settings.find_home(os.environ)
     program = host_entries.find_program()
     events = {gate.hook for gate in gates.list_registered_gates(home)}
-    return lambda agent, _: hook_entries.build_entries(host, program, events, agent)
+    return lambda agent, home: hook_entries.build_entries(host, program, events, agent, home)
 
 
 def describe_hook(
     event: Annotated[str, argument("EVENT", "the event, by the name that the program has for it")],
     host: Annotated[str, option("--host", "|".join(HOSTS), "the program", choices=HOSTS)] = "claude",
     agent: Annotated[str | None, option("--agent", "NAME", "the agent; takes precedence over GATEPOST_AGENT")] = None,
+    home: Annotated[str | None, option("--home", "PATH", "the home; takes precedence over GATEPOST_HOME")] = None,
 ) -> None:
     """
     Answer a hook of the program in which a guest lives.
@@ -170,7 +172,17 @@ def describe_hook(
       echo '{"session_id": "4f1c"}' | gatepost hook SessionStart --host claude
     """
     # `main.py` calls `answer` itself, because a hook must start fast; here it is for the help.
-    raise Exit(answer([event, "--host", host, *(() if agent is None else ("--agent", agent))]))
+    raise Exit(
+        answer(
+            [
+                event,
+                "--host",
+                host,
+                *(() if agent is None else ("--agent", agent)),
+                *(() if home is None else ("--home", home)),
+            ]
+        )
+    )
 
 
 commands = [hooks, build_verb("hook", describe_hook, "Answer a hook of the program in which a guest lives.")]

@@ -75,6 +75,12 @@ def find_written_agent(file: Path, form: EntryFormat, build_entries: BuildEntrie
     return agents[0] if agents else None
 
 
+def find_written_home(file: Path, form: EntryFormat, build_entries: BuildEntries) -> str | None:
+    """Return the home that our present entries in a file name."""
+    homes = installation.inspect_file(file, form, build_entries).homes
+    return homes[0] if len(homes) == 1 else None
+
+
 def print_install(
     host: str, change: installation.FileChange, *, agent: str | None, note: str | None, json: bool
 ) -> None:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import click
@@ -20,6 +21,7 @@ from gatepost.core.times import MINUTE, SECOND, Duration, parse_duration
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, NoStore, Refused, UnknownAddress
 from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
+from gatepost.guests.agent_program import TITLES
 from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
 from gatepost.guests.host_settings.agent_programs import AgentProgram
 from gatepost.guests.host_settings.hook_entries import HOSTS
@@ -27,6 +29,7 @@ from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
 from gatepost.guests.setup_proof_commands import SessionProof, prove
 from gatepost.mcp import commands as mcp_commands
+from gatepost.paths import HOME_VARIABLE
 from gatepost.settings import Configuration
 
 _SCOPES: Final = ("user", "project")
@@ -72,6 +75,9 @@ def setup(
         str,
         option("--scope", "|".join(_SCOPES), "your own settings, or those of the project here", choices=_SCOPES),
     ] = "user",
+    home: Annotated[
+        str | None, option("--home", "PATH", "the home; it is written into the settings, and counts wherever one works")
+    ] = None,
     test: Annotated[bool, flag("--test", "push one test item to each agent, without asking")] = False,
     no_test: Annotated[bool, flag("--no-test", "push no test item, without asking")] = False,
     timeout: Annotated[
@@ -96,6 +102,9 @@ def setup(
     and shows what becomes of the item: pushed, woken, shown, proved by a reply of the model. Start the program
     meanwhile if none of its sessions is there, and let it trust the hooks if it asks.
 
+    With --home the programs use this home in every folder and terminal. Without it they find theirs when they start, as
+    every command does: GATEPOST_HOME, else the nearest .gatepost upwards, else that of the user.
+
     With --uninstall it takes everything out again. A file that nobody has changed since is as it was before, byte for
     byte. Agents and their inboxes stay.
 
@@ -106,6 +115,8 @@ def setup(
       gatepost setup --agent ann
       gatepost setup --host codex --uninstall
     """
+    if home is not None:
+        os.environ[HOME_VARIABLE] = home = str(get_folder() / Path(home).expanduser())
     configuration = settings.load()
     if test and no_test:
         raise Invalid("--test and --no-test cannot be given together", hint="leave one of them out")
@@ -118,13 +129,13 @@ def setup(
     else:
         programs = agent_programs.find_programs(wanted_hosts, os.environ)
         with connect(configuration) as connection:
-            setups = [_prepare_install(program, scope, agent, configuration, connection) for program in programs]
+            setups = [_prepare_install(program, scope, agent, home, configuration, connection) for program in programs]
             if not dry_run:
                 _register_agents(setups, connection)
         _apply(setups, setup_changes.plan_install if dry_run else None, setup_changes.install_all)
         _print(setups, is_install=True, is_plan=dry_run, json=json)
         if not setups:
-            output.talk(f"no agent program is found here: {', '.join(map(agent_programs.get_title, wanted_hosts))}")
+            output.talk(f"no agent program is found here: {', '.join(TITLES[host] for host in wanted_hosts)}")
         elif not json:
             _print_notes(setups)
         if setups and not dry_run and (test or (not no_test and _ask_for_test(json=json))):
@@ -144,7 +155,12 @@ def setup(
 
 
 def _prepare_install(
-    program: AgentProgram, scope: str, name: str | None, configuration: Configuration, connection: CommandConnection
+    program: AgentProgram,
+    scope: str,
+    name: str | None,
+    home: str | None,
+    configuration: Configuration,
+    connection: CommandConnection,
 ) -> _ProgramSetup:
     host = program.host
     hooks_file = hook_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
@@ -154,11 +170,12 @@ def _prepare_install(
     agent_name, is_new = _find_agent(name or written_name or current_name or host, connection)
     # A name that is set for this home is not written: in another home it may be another.
     entry_name = None if not (name or written_name) and current_name else agent_name
-    parts = [OwnEntries(kind="hooks", file=hooks_file, form=form, entries=build_entries(entry_name, None))]
+    entry_home = home or host_entries.find_written_home(hooks_file, form, build_entries)
+    parts = [OwnEntries(kind="hooks", file=hooks_file, form=form, entries=build_entries(entry_name, entry_home))]
     notes = [hook_commands.get_trust_note(host, scope)]
     if find_spec("mcp") is not None:
         file = mcp_entries.locate_settings(host, scope, environ=os.environ, project=get_folder())
-        entries = mcp_commands.prepare_entries(host)(entry_name, None)
+        entries = mcp_commands.prepare_entries(host)(entry_name, entry_home)
         parts.append(OwnEntries(kind="mcp", file=file, form=McpFormat(host), entries=entries))
         notes.append(mcp_commands.NOTES.get((host, scope)))
     return _ProgramSetup(program, agent_name, is_new, parts, notes=[note for note in notes if note])
@@ -203,7 +220,7 @@ def _prepare_uninstall(hosts: Sequence[str], scope: str) -> Iterator[_ProgramSet
             )
         ]
         if any(part.form.list_entries(installation.read_document(part.file)) for part in parts):
-            title = agent_programs.get_title(host)
+            title = TITLES[host]
             program = AgentProgram(host=host, title=title, path=None, version=None, terminals=None)
             yield _ProgramSetup(program, None, False, parts)
 

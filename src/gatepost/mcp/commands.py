@@ -18,7 +18,7 @@ from gatepost.guests.host_entry_commands import File, HostFile
 from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
 from gatepost.guests.host_settings.entry_format import BuildEntries
 from gatepost.guests.host_settings.installation import is_toml
-from gatepost.guests.host_settings.mcp_entries import HOSTS, SCOPES, McpFormat
+from gatepost.guests.host_settings.mcp_entries import HOSTS, HOSTS_WITHOUT_PROJECT, SCOPES, McpFormat
 
 mcp = Noun("mcp", "Offer the inbox, gates and decisions as an MCP server.")
 
@@ -181,10 +181,14 @@ def _locate_file(host: str, scope: str, file: str | None) -> Path:
 
 
 def prepare_entries(host: str) -> BuildEntries:
-    """Return a function that builds our entry for an agent and a home: by default the home that is found here."""
+    """
+    Return a function that builds our entry for an agent and a home: where servers run in no project, by default the
+    home that is found here.
+    """
     program = host_entries.find_program()
     found_home, _ = settings.find_home(os.environ)
-    return lambda agent, home: mcp_entries.build_entries(host, program, agent, home or str(found_home))
+    default_home = str(found_home) if host in HOSTS_WITHOUT_PROJECT else None
+    return lambda agent, home: mcp_entries.build_entries(host, program, agent, home or default_home)
 
 
 commands = [mcp]

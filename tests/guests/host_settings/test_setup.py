@@ -245,3 +245,26 @@ def test_a_test_without_a_session_ends_in_time(empty_cli: CommandLine, user: Pat
     assert result.code == 1
     assert result.out.splitlines()[-1] == ("Claude Code: not tested, because no session of 'claude' could be woken")
     assert empty_cli("setup", "--test", "--no-test").error == "--test and --no-test cannot be given together"
+
+
+def test_a_home_is_written_and_found_again_from_anywhere(empty_cli: CommandLine, user: Path, tmp_path: Path) -> None:
+    before, home = read_files(user), tmp_path / "an office"
+    words = ("--agent", "ann", "--home", str(home))
+    empty_cli.run_ok("setup", *words)
+    assert not empty_cli.database.exists(), "no second store"
+    stop = json.loads((user / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert stop.endswith(f" hook Stop --agent ann --home '{home}'")
+    assert json.loads((user / ".claude.json").read_text())["mcpServers"]["gatepost"]["env"] == {
+        "GATEPOST_HOME": str(home)
+    }
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GATEPOST_")}
+    payload = json.dumps({"session_id": "s-1", "cwd": str(user), "hook_event_name": "SessionStart"})
+    start = stop.replace("hook Stop", "hook SessionStart")
+    subprocess.run(["sh", "-c", start], input=payload, text=True, cwd=user, env=environ, check=True)
+    empty_cli.environ["GATEPOST_HOME"] = str(home)
+    [session] = empty_cli.run_ok("agent", "show", "ann", "--json").json["sessions"]
+    assert (session["id"], session["agent"]) == ("s-1", "ann")
+    again = empty_cli.run_ok("setup", "--json").json
+    assert {change["change"] for program in again["programs"] for change in program["changes"]} == {"nothing"}
+    empty_cli.run_ok("setup", "--uninstall")
+    assert {name: text for name, text in read_files(user).items() if name in before} == before

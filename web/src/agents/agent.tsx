@@ -18,6 +18,7 @@ import { Avatar, Unloaded } from "../ui/parts.js";
 import { formatSize, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { AgentDialog } from "./agent-dialog.js";
+import { ConnectDialog } from "./connect-dialog.js";
 import { GuestActivity } from "./guest.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
 import { describeKind, Profile } from "./profile.js";
@@ -143,7 +144,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const runId = agents().value.runs[name];
   const pause = () => void change(() => client.pauseAgent({ name }), runId === undefined ? "Agent paused" : "Agent paused: its run ends after this step");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
-  const [open, setOpen] = useState<"edit" | "retire" | undefined>(undefined);
+  const [open, setOpen] = useState<"edit" | "retire" | "connect" | undefined>(undefined);
   const close = () => setOpen(undefined);
   const isLive = agent.retiredAt === null;
   const residentCommands = [
@@ -153,6 +154,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   ];
   useCommands([
     ...(agent.resident && isLive ? residentCommands : []),
+    ...(isLive && !agent.resident ? [{ id: "connect-agent", title: "Connect a program as this agent", group: "Agent", keys: "n", run: () => setOpen("connect") }] : []),
     ...(isLive
       ? [
           { id: "edit-agent", title: "Change this agent", group: "Agent", keys: "e", run: () => setOpen("edit") },
@@ -173,6 +175,11 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         {isLive && (
           <button class="button hide-phone" title="Change (e)" onClick={() => setOpen("edit")}>
             <Icon name="tool" size={14} /> Change
+          </button>
+        )}
+        {!agent.resident && isLive && (
+          <button class="button" title="Connect a program (n)" onClick={() => setOpen("connect")}>
+            <Icon name="terminal" size={14} /> Connect
           </button>
         )}
         {agent.resident && isLive && (
@@ -199,6 +206,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         )}
         {tab === "about" ? <About agent={agent} onOpen={isLive ? setOpen : undefined} /> : <AgentPart name={name} tab={tab} />}
       </div>
+      {open === "connect" && <ConnectDialog agent={agent} onClose={close} />}
       {open === "edit" && <AgentDialog agent={agent} onClose={close} onDone={reload} />}
       {open === "retire" && (
         <ConfirmDialog title={`Retire ${toLine(agent.displayName, 40)}?`} action="Retire" onClose={close} onConfirm={() => change(() => client.retireAgent({ name }), "Agent retired")}>

@@ -20,6 +20,7 @@ import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { AgentDialog } from "./agent-dialog.js";
 import { AgentPage } from "./agent.js";
+import { ConnectDialog } from "./connect-dialog.js";
 import { FirstAgentButton } from "./first-agent.js";
 import { AgentBadge } from "./state.js";
 import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
@@ -36,11 +37,11 @@ function AgentList() {
   const list = all.filter((agent) => team === "" || agent.team === team).toSorted((a, b) => Number(runs[b.name] !== undefined) - Number(runs[a.name] !== undefined));
   const lastRuns = useLastRuns();
   const { index, item: selected } = useRowKeys("Agents", list, (agent) => navigate(buildPath("agents", agent.name)));
-  const [isAdding, setAdding] = useState(false);
+  const [open, setOpen] = useState<"agent" | "program" | undefined>(undefined);
   useCommands([
     ...(canOpen("/runs") ? [{ id: "runs", title: "Show the runs of all agents", group: "Agents", run: () => navigate("/runs") }] : []),
     ...(isAdministrator.value && selected !== undefined && runs[selected.name] !== undefined ? [{ id: "stop-agent", title: `Stop ${toLine(selected.displayName, 40)}`, group: "Agents", keys: STOP_KEY, run: () => void stopAgent(selected.name) }] : []),
-    ...(isAdministrator.value ? [{ id: "new-agent", title: "New agent", group: "Agents", keys: "c", run: () => setAdding(true) }] : []),
+    ...(isAdministrator.value ? [{ id: "new-agent", title: "New agent", group: "Agents", keys: "c", run: () => setOpen("agent") }, { id: "connect-program", title: "Connect an agent program", group: "Agents", keys: "n", run: () => setOpen("program") }] : []),
   ]);
   return (
     <>
@@ -62,7 +63,12 @@ function AgentList() {
           </a>
         )}
         {isAdministrator.value && (
-          <button class="button primary" title="New agent (c)" onClick={() => setAdding(true)}>
+          <button class="button" title="Connect Claude Code, Codex or another program (n)" onClick={() => setOpen("program")}>
+            <Icon name="terminal" size={14} /> Connect<span class="hide-phone"> a program</span>
+          </button>
+        )}
+        {isAdministrator.value && (
+          <button class="button primary" title="New agent (c)" onClick={() => setOpen("agent")}>
             <Icon name="plus" size={14} /> New agent
           </button>
         )}
@@ -88,7 +94,8 @@ function AgentList() {
           </ul>
         )}
       </div>
-      {isAdding && <AgentDialog onClose={() => setAdding(false)} />}
+      {open === "agent" && <AgentDialog onClose={() => setOpen(undefined)} />}
+      {open === "program" && <ConnectDialog onClose={() => setOpen(undefined)} />}
     </>
   );
 }

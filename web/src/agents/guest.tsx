@@ -17,16 +17,16 @@ const INTERVAL = 5_000;
 const MAX_ITEMS = 30;
 
 /** The programs in which guests live, by the words of their hooks. */
-const PROGRAMS: Record<string, string> = { claude: "Claude Code", codex: "Codex", gemini: "Gemini CLI", cursor: "Cursor" };
+const PROGRAMS: Record<string, string> = { claude: "Claude Code", codex: "Codex", gemini: "Gemini CLI", cursor: "Cursor", opencode: "OpenCode" };
 
 export function describeProgram(host: string): string {
   return PROGRAMS[host] ?? host;
 }
 
 /** Return the sessions of a guest, and look again now and then. */
-export function useSessions(name: string) {
+export function useSessions(name: string, interval = INTERVAL) {
   const load = useLoad((signal) => client.listSessions({ agent: name, ended: true, limit: 20 }, { signal }), [name]);
-  useInterval(load.reload, INTERVAL);
+  useInterval(load.reload, interval);
   return load;
 }
 
@@ -81,7 +81,7 @@ function SessionRow({ session }: { session: Session }) {
 const METHODS: Record<string, string> = { waiter: "by a hook that waits", thread: "by its thread", plugin: "by its plugin" };
 
 /** Whether what is pushed now reaches the session, and how that is known. */
-function Reached({ session }: { session: Session }) {
+export function Reached({ session }: { session: Session }) {
   const { state, by, provedAt, latency } = session.reachability;
   const how = by === null ? "" : ` ${METHODS[by] ?? by}`;
   if (session.state === "ended") return null;

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from gatepost.guests.agent_program import TITLES
+
 #: seconds that a program may take to say its version; some start slowly
 _VERSION_TIMEOUT: Final = 20.0
 _VERSION: Final = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
 class _ProgramName(NamedTuple):
-    title: str
     #: its commands, and the scripts that these start
     commands: tuple[str, ...]
     #: a folder in the user's home that tells that the program is used, if it has no command
@@ -30,11 +31,11 @@ class _ProgramName(NamedTuple):
 
 
 _PROGRAM_NAMES: Final[Mapping[str, _ProgramName]] = {
-    "claude": _ProgramName("Claude Code", ("claude",)),
-    "codex": _ProgramName("Codex", ("codex", "codex.js")),
-    "gemini": _ProgramName("Gemini CLI", ("gemini", "gemini.js")),
-    "cursor": _ProgramName("Cursor", ("cursor-agent",), ".cursor"),
-    "opencode": _ProgramName("OpenCode", ("opencode",)),
+    "claude": _ProgramName(("claude",)),
+    "codex": _ProgramName(("codex", "codex.js")),
+    "gemini": _ProgramName(("gemini", "gemini.js")),
+    "cursor": _ProgramName(("cursor-agent",), ".cursor"),
+    "opencode": _ProgramName(("opencode",)),
 }
 
 
@@ -53,11 +54,6 @@ class AgentProgram:
     terminals: tuple[int, ...] | None
 
 
-def get_title(host: str) -> str:
-    """Return the name of a program as people know it."""
-    return _PROGRAM_NAMES[host].title
-
-
 def find_programs(hosts: Iterable[str], environ: Mapping[str, str]) -> list[AgentProgram]:
     """Return the programs of these hosts that are installed here."""
     paths = {host: _find_command(host, environ) for host in hosts}
@@ -73,7 +69,7 @@ def find_programs(hosts: Iterable[str], environ: Mapping[str, str]) -> list[Agen
     return [
         AgentProgram(
             host=host,
-            title=get_title(host),
+            title=TITLES[host],
             path=paths[host],
             version=version,
             terminals=None if processes is None else _find_terminals(host, processes),

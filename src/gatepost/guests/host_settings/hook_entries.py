@@ -20,7 +20,7 @@ it is parsed once.
 """
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeGuard
@@ -133,19 +133,24 @@ def read_disable_switch(file: Path) -> bool | None:
 
 
 def build_entries(
-    host: str, program: str, gate_events: Collection[str] = (), agent: str | None = None
+    host: str,
+    program: str,
+    gate_events: Collection[str] = (),
+    agent: str | None = None,
+    home: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """
     Return what to install for each event: an entry, or for most hosts a group with one entry, and for Claude Code also
     with one that waits to wake the session. `gate_events` are the events of registered session gates; most of them call
-    us on every tool, so they are installed only if needed. `agent` is written into the commands, so it counts also if
-    the host has the environment of another terminal.
+    us on every tool, so they are installed only if needed. `agent` and `home` are written into the commands, so they
+    count also if the host has the environment of another terminal.
     """
     extra_events = [host_name for our_name, host_name in _GATE_EVENTS[host].items() if our_name in gate_events]
     events = dict.fromkeys((*_TIMEOUTS[host], *extra_events))
     if host == "opencode":
-        return opencode_plugin.build_entries(program, events, agent)
-    return {event: _build_entry(host, event, program, agent) for event in events}
+        return opencode_plugin.build_entries(program, events, agent, home)
+    own = ([] if agent is None else ["--agent", agent]) + ([] if home is None else ["--home", home])
+    return {event: _build_entry(host, event, program, own) for event in events}
 
 
 def get_form(host: str) -> EntryFormat:
@@ -153,9 +158,9 @@ def get_form(host: str) -> EntryFormat:
     return PluginFormat(host) if host == "opencode" else HookFormat(host)
 
 
-def _build_entry(host: str, event: str, program: str, agent: str | None) -> dict[str, Any]:
-    options = ([] if host == "claude" else ["--host", host]) + ([] if agent is None else ["--agent", agent])
-    command = shlex.join([program, "hook", event, *options])
+def _build_entry(host: str, event: str, program: str, own_options: Sequence[str]) -> dict[str, Any]:
+    options = [] if host == "claude" else ["--host", host]
+    command = shlex.join([program, "hook", event, *options, *own_options])
     timeout = _TIMEOUTS[host].get(event, 30_000 if host == "gemini" else 30)
     match host:
         case "cursor":
@@ -167,7 +172,7 @@ def _build_entry(host: str, event: str, program: str, agent: str | None) -> dict
             entry = {"type": "command", "command": command, "timeout": timeout}
     entries = [entry]
     if host == "claude" and event in _WAIT_EVENTS:
-        wait_command = shlex.join([program, "hook", "wait", *options])
+        wait_command = shlex.join([program, "hook", "wait", *options, *own_options])
         entries.append(
             {
                 "type": "command",
@@ -187,7 +192,7 @@ def is_our_entry(entry: object) -> bool:
 
 
 def read_command(entry: object) -> EntryCommand | None:
-    """Return the command of an entry if it is `.../gatepost hook EVENT`, with or without --host and --agent."""
+    """Return the command of an entry if it is `.../gatepost hook EVENT`, with or without options."""
     command = entry.get("command") if isinstance(entry, dict) else None
     try:
         arguments = shlex.split(command) if isinstance(command, str) else []
@@ -196,8 +201,8 @@ def read_command(entry: object) -> EntryCommand | None:
     match arguments:
         case [program, "hook", event, *options] if event.isalpha() and PurePath(program).name == "gatepost":
             option_values = dict(zip(options[::2], options[1::2], strict=False))
-            if 2 * len(option_values) == len(options) and option_values.keys() <= {"--host", "--agent"}:
-                return EntryCommand(program, agent=option_values.get("--agent"))
+            if 2 * len(option_values) == len(options) and option_values.keys() <= {"--host", "--agent", "--home"}:
+                return EntryCommand(program, agent=option_values.get("--agent"), home=option_values.get("--home"))
     return None
 
 

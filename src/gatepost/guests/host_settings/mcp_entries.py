@@ -90,16 +90,17 @@ def _locate_applications(environ: Mapping[str, str], user: Path) -> Path:
 
 
 def build_entries(host: str, program: str, agent: str | None = None, home: str | None = None) -> dict[str, Any]:
-    """Return what to install: one server. `home` is written for hosts whose servers run in no project."""
+    """Return what to install: one server. `home` is written, unless the server finds it where it is started."""
+    env = {} if home is None else {HOME_VARIABLE: home}
     if host == "opencode":
         options = [] if agent is None else ["--as", agent]
-        return {NAME: {"type": "local", "command": [program, "mcp", *options]}}
+        return {NAME: {"type": "local", "command": [program, "mcp", *options]} | ({"environment": env} if env else {})}
     entry: dict[str, Any] = {"type": "stdio"} if host in _TYPED_HOSTS else {}
     entry |= {"command": program, "args": ["mcp", *(() if agent is None else ("--as", agent))]}
     if host == "codex":
         entry["env_vars"] = list(_PASSED_VARIABLES)
-    if host in HOSTS_WITHOUT_PROJECT and home is not None:
-        entry["env"] = {HOME_VARIABLE: home}
+    if env:
+        entry["env"] = env
     return {NAME: entry}
 
 
@@ -248,12 +249,12 @@ def _select_own_part(entry: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(variables := entry.get("env_vars"), list):
         own["env_vars"] = [name for name in variables if name in _PASSED_VARIABLES]
     if HOME_VARIABLE in (env := _get_env(entry)):
-        own["env"] = {HOME_VARIABLE: env[HOME_VARIABLE]}
+        own["environment" if "environment" in entry else "env"] = {HOME_VARIABLE: env[HOME_VARIABLE]}
     return own
 
 
 def _get_env(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    env = entry.get("env")
+    env = entry.get("environment" if isinstance(entry.get("command"), list) else "env")
     return env if isinstance(env, dict) else {}
 
 

@@ -21,7 +21,7 @@ export const Gatepost = async ({ client, directory }) => {
 
   const call = (event, payload, timeout = TIMEOUT) =>
     new Promise((resolve) => {
-      const options = settings.agent ? ["--agent", settings.agent] : []
+      const options = [...(settings.agent ? ["--agent", settings.agent] : []), ...(settings.home ? ["--home", settings.home] : [])]
       const child = spawn(settings.program, ["hook", event, "--host", "opencode", ...options], { cwd: directory })
       const timer = setTimeout(() => child.kill(), timeout)
       let stdout = ""

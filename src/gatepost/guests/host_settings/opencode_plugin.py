@@ -34,9 +34,12 @@ def locate_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_CONFIG_HOME") or user / ".config") / "opencode"
 
 
-def build_entries(program: str, events: Collection[str], agent: str | None) -> dict[str, dict[str, Any]]:
+def build_entries(
+    program: str, events: Collection[str], agent: str | None, home: str | None = None
+) -> dict[str, dict[str, Any]]:
     """Return what to install for each event: the settings of the plugin without the events."""
-    settings = {"program": program} | ({} if agent is None else {"agent": agent}) | {"version": _read_code()[1]}
+    own = {name: value for name, value in (("agent", agent), ("home", home)) if value is not None}
+    settings = {"program": program} | own | {"version": _read_code()[1]}
     return dict.fromkeys(events, settings)
 
 
@@ -79,7 +82,7 @@ class PluginFormat(EntryFormat):
 
     def list_commands(self, document: object) -> list[EntryCommand]:
         return [
-            EntryCommand(settings["program"], agent=settings.get("agent"))
+            EntryCommand(settings["program"], agent=settings.get("agent"), home=settings.get("home"))
             for _, settings in self.list_entries(document)[:1]
         ]
 
