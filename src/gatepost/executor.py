@@ -52,6 +52,7 @@ def load_operations() -> tuple[Operation, ...]:
     return tuple(operations)
 
 
+@cache
 def load_handler(operation: Operation) -> None:
     """
     Import the handler of one operation: a command needs no others, and must start fast. The handlers of a module

@@ -53,11 +53,17 @@ class Priority(IntEnum):
     @staticmethod
     def parse(text: str | int) -> "Priority":
         """Return the priority of `0` to `4` or of a word (`critical`, `high`, `normal`, `low`, `fyi`)."""
-        word = str(text).strip().lower()
-        for priority in Priority:
-            if word in (str(priority.value), priority.name.lower()):
-                return priority
-        raise Invalid(f"{quote_value(text)} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi")
+        priority = _PRIORITIES.get(text if isinstance(text, str) else str(text))
+        priority = _PRIORITIES.get(str(text).strip().lower()) if priority is None else priority
+        if priority is None:
+            raise Invalid(
+                f"{quote_value(text)} is not a priority", hint="use 0 to 4, or critical, high, normal, low, fyi"
+            )
+        return priority
+
+
+#: by what people write
+_PRIORITIES: Final = {word: priority for priority in Priority for word in (str(priority.value), priority.name.lower())}
 
 
 class EventType(ParsedEnum, description="a type of event"):

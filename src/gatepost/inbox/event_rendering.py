@@ -47,6 +47,8 @@ from gatepost.inbox.event import (
 )
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+#: text that is quoted as it is
+_PLAIN_TEXT: Final = re.compile(r"[ !#-;=-\[\]-~]*")
 _PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: the beginnings of lines that name no space
 _RESERVED_NAME: Final = re.compile(
@@ -99,7 +101,7 @@ def render_header(count: int, deferred_count: int, at: Instant) -> str:
 
 def quote(text: str) -> str:
     """Return text as a JSON string without line breaks."""
-    return escape_unsafe(_encode(text))
+    return f'"{text}"' if _PLAIN_TEXT.fullmatch(text) else escape_unsafe(_encode(text))
 
 
 def render_json(value: Json) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -13,6 +13,10 @@ from gatepost.operations.operation import Request
 from gatepost.operations.validation import NO_LABELS
 
 R = TypeVar("R")
+
+
+#: types of most fields, which cannot hold a number that is not finite
+_ALWAYS_FINITE: Final = frozenset((str, int, bool, type(None)))
 
 
 class EncodedRequest(NamedTuple):
@@ -81,7 +85,8 @@ def refuse_nan(value: Any) -> None:
                 refuse_nan(inner)
         case msgspec.Struct():
             for name in value.__struct_fields__:
-                refuse_nan(getattr(value, name))
+                if type(inner := getattr(value, name)) not in _ALWAYS_FINITE:
+                    refuse_nan(inner)
         case _:
             pass
 

@@ -50,6 +50,8 @@ def continue_chains(tx: Reader, pushes: Sequence[Push], senders: Sequence[Entity
     are more. `senders` has the sender of each push.
     """
     causes = {push.cause for push in pushes if push.cause is not None}
+    if not causes and not any(senders):
+        return list(pushes)
     names = [cause.id for cause in causes if cause.type == "agent"]
     agents = entities.find_by_names(tx, names).values() if names else ()
     hops = _count_hops(tx, [*(sender for sender in senders if sender is not None), *agents])
