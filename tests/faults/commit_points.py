@@ -30,9 +30,12 @@ class WatchedConnection:
         self._connection = connection
         self._on_point = on_point
 
-    def begin(self, waited_seconds: float = 0.0) -> Instant | None:
+    def begin(self, waited_seconds: float = 0.0) -> None:
         with self._report_around("begin"):
-            return self._connection.begin(waited_seconds)
+            self._connection.begin(waited_seconds)
+
+    def read_time(self) -> Instant | None:
+        return self._connection.read_time()
 
     def savepoint(self) -> None:
         with self._report_around("savepoint"):
@@ -58,6 +61,10 @@ class WatchedConnection:
         with self._report_around(statement):
             return self._connection.all(statement, parameters)
 
+    def all_later(self, statement: str, parameters: Mapping[str, Any], /) -> Callable[[], list[Row]]:
+        with self._report_around(statement):
+            return self._connection.all_later(statement, parameters)
+
     def page(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
         with self._report_around(statement):
             return self._connection.page(statement, parameters, room)
@@ -69,6 +76,14 @@ class WatchedConnection:
     def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         with self._report_around(statement):
             return self._connection.many(statement, columns)
+
+    def run_later(self, statement: str, parameters: Mapping[str, Any], /) -> None:
+        with self._report_around(statement):
+            self._connection.run_later(statement, parameters)
+
+    def many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+        with self._report_around(statement):
+            self._connection.many_later(statement, columns)
 
     def close(self) -> None:
         self._connection.close()

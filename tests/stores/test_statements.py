@@ -57,7 +57,16 @@ def _read_uses() -> Iterator[Use]:
             match node:
                 case ast.Call(
                     func=ast.Attribute(
-                        attr="fetch_one" | "fetch_all" | "fetch_page" | "execute" | "execute_many" | "many" as method
+                        attr="fetch_one"
+                        | "fetch_all"
+                        | "fetch_page"
+                        | "fetch_later"
+                        | "execute"
+                        | "execute_later"
+                        | "execute_many"
+                        | "execute_many_later"
+                        | "many"
+                        | "many_later" as method
                     )
                     | ast.Name("fetch_row" | "fetch_number" as method),
                     args=[ast.Constant(str(name)), *_] | [ast.Name("tx"), ast.Constant(str(name))],
@@ -149,7 +158,7 @@ def test_dialects_that_agree_share_the_statement() -> None:
 def test_sqlite_counts_what_a_statement_has_changed() -> None:
     """Its driver does so only if the statement begins with what it does."""
     written = re.compile(r"INSERT|UPDATE|DELETE|REPLACE")
-    counted = {use.name for use in find_uses() if use.method in ("execute", "execute_many", "many")}
+    counted = {use.name for use in find_uses() if "execute" in use.method or "many" in use.method}
     assert [name for name in sorted(counted) if not written.match(get_statement("sqlite", name))] == []
 
 

@@ -134,7 +134,7 @@ def read_cursor(tx: Reader, trigger: int) -> tuple[int, int, Instant] | None:
 
 
 def set_cursor(tx: Transaction, trigger: int, last_update: int, epoch: int) -> None:
-    tx.execute("channels/channels/set_cursor", trigger=trigger, last_update=last_update, epoch=epoch, now=tx.now)
+    tx.execute_later("channels/channels/set_cursor", trigger=trigger, last_update=last_update, epoch=epoch, now=tx.now)
 
 
 def is_used(tx: Reader, trigger: int) -> bool:
@@ -151,11 +151,11 @@ def move_chat(tx: Transaction, trigger: int, old_chat: str, new_chat: str) -> No
     """Give the sessions, pairings, messages and pending questions of a chat its new id."""
     chats: dict[str, Any] = {"trigger": trigger, "old_chat": old_chat, "new_chat": new_chat}
     parts = {"old_part": f"chat-{old_chat}:", "new_part": f"chat-{new_chat}:"}
-    tx.execute("channels/channels/copy_sessions", **chats, **parts)
-    tx.execute("channels/channels/move_sessions", **chats)
-    tx.execute("channels/channels/move_pairings", **chats)
-    tx.execute("channels/channel_messages/move", **chats)
-    tx.execute("channels/shared_entries/move", trigger=trigger, **parts, pattern=f"chat-{old_chat}:%")
+    tx.execute_later("channels/channels/copy_sessions", **chats, **parts)
+    tx.execute_later("channels/channels/move_sessions", **chats)
+    tx.execute_later("channels/channels/move_pairings", **chats)
+    tx.execute_later("channels/channel_messages/move", **chats)
+    tx.execute_later("channels/shared_entries/move", trigger=trigger, **parts, pattern=f"chat-{old_chat}:%")
 
 
 def insert_pairing(
@@ -163,7 +163,7 @@ def insert_pairing(
 ) -> str:
     """Insert a request, and return its id; `code` is the hash of the code."""
     id = tx.new_id("pair")
-    tx.execute(
+    tx.execute_later(
         "channels/channels/insert_pairing",
         id=id,
         trigger=trigger,
@@ -231,4 +231,4 @@ def list_chats_of_person(tx: Reader, person: int) -> list[tuple[int, str]]:
 
 
 def delete_cursor(tx: Transaction, trigger: int) -> None:
-    tx.execute("channels/channels/delete_cursor", trigger=trigger)
+    tx.execute_later("channels/channels/delete_cursor", trigger=trigger)

@@ -50,7 +50,7 @@ def _send_notice(tx: Transaction, trigger: Trigger, chat: str, sender: str, labe
     if row is not None:
         count = row.notice_count + 1
         content = _write_summary(label, count)
-        tx.execute("channels/channel_messages/count_notice", number=row.number, count=count, content=content)
+        tx.execute_later("channels/channel_messages/count_notice", number=row.number, count=count, content=content)
         return
     row = fetch_row(tx, "channels/channel_messages/read_notices", **place, since=tx.now - _WINDOW)
     if row.total < _MAX_NOTICES:

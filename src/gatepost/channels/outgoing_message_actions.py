@@ -257,7 +257,7 @@ def is_newest(tx: Reader, message: ChannelMessage, decision: Decision) -> bool:
 
 def save_part(tx: Transaction, message: ChannelMessage, sent_ids: Sequence[str]) -> None:
     """Save the ids that the channel gave to the parts that are sent."""
-    tx.execute("channels/channel_messages/save_part", number=message.number, sent_ids=json.dumps(list(sent_ids)))
+    tx.execute_later("channels/channel_messages/save_part", number=message.number, sent_ids=json.dumps(list(sent_ids)))
 
 
 def finish(tx: Transaction, message: ChannelMessage) -> None:
@@ -270,12 +270,12 @@ def fail(tx: Transaction, message: ChannelMessage, reason: str) -> None:
 
 
 def _set_state(tx: Transaction, message: ChannelMessage, state: MessageState, error: str | None) -> None:
-    tx.execute("channels/channel_messages/set_state", number=message.number, state=state, error=error, now=tx.now)
+    tx.execute_later("channels/channel_messages/set_state", number=message.number, state=state, error=error, now=tx.now)
 
 
 def close_chat(tx: Transaction, trigger: Trigger, chat: str, reason: str) -> None:
     """End all messages to a chat that cannot be written to any more, and tell the owners of the trigger once a day."""
-    tx.execute("channels/channel_messages/fail_chat", trigger=trigger.number, chat=chat, error=reason, now=tx.now)
+    tx.execute_later("channels/channel_messages/fail_chat", trigger=trigger.number, chat=chat, error=reason, now=tx.now)
     text = f"{trigger.label} cannot write to the chat {chat} any more: {reason}"
     tell_owners(tx, trigger, text, f"chat:{trigger.name}:{chat}:{tx.now // DAY}")
 

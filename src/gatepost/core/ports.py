@@ -91,6 +91,12 @@ class Reader(Protocol):
     def fetch_all(self, statement: str, /, **parameters: Any) -> list[Row]:
         """Run a statement and return its rows. A parameter may be a list where the statement expects one."""
 
+    def fetch_later(self, statement: str, /, **parameters: Any) -> Callable[[], list[Row]]:
+        """
+        Run a statement whose rows are needed only after the next one has run, and return a function that returns them.
+        It is sent with the next one: a round trip to the database is saved.
+        """
+
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         """
         Run a statement and return the rows of one page: all of them or, if `max_page_chars` is set, the first rows that
@@ -114,6 +120,16 @@ class Transaction(Reader, Protocol):
 
     def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """Run a statement for every row of these columns at once and return the number of rows that it changed."""
+
+    def execute_later(self, statement: str, /, **parameters: Any) -> None:
+        """
+        Run a statement of which the verb needs no result. It may reach the database only with the next one, or with the
+        commit; every later statement sees what it did. If it fails, all of the verb fails, so it is not for a statement
+        whose error the verb handles.
+        """
+
+    def execute_many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+        """Run a statement for every row of these columns, as `execute_later` does."""
 
     def after_commit(self, signal: Signal) -> None:
         """Send the signal after the commit, and only if the transaction commits."""

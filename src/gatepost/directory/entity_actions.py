@@ -155,7 +155,7 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
     else:
         owner_entity = (find_live if "owner" in changes else find)(tx, owner)
     display = _validate_display(changes.get("display", old.display) or old.name)
-    tx.execute(
+    tx.execute_later(
         "directory/entities/update",
         number=old.number,
         display=display,
@@ -169,7 +169,7 @@ def update(tx: Transaction, name: str, **changes: Unpack[EntityChanges]) -> Enti
     if "aliases" in changes:
         aliases = _validate_aliases(changes["aliases"] or ())
         for alias in set(old.aliases) - set(aliases):
-            tx.execute("directory/names/delete", name=alias, entity=old.number)
+            tx.execute_later("directory/names/delete", name=alias, entity=old.number)
         for alias in set(aliases) - set(old.aliases):
             _insert_name(tx, alias, old.number, is_alias=True)
     return show(tx, old.name)

@@ -33,4 +33,4 @@ def is_shown(tx: Reader, text: str) -> bool:
 
 def lock(tx: Transaction, entity: int) -> None:
     """Lock the row until the commit."""
-    tx.execute("directory/entities/lock", number=entity)
+    tx.execute_later("directory/entities/lock", number=entity)

@@ -34,7 +34,7 @@ def create_link(tx: Transaction, secret: str, person: str) -> Key:
     entity = directory.find_live(tx, person)
     if entity.kind is not EntityKind.HUMAN:
         raise Refused(f"{entity.name!r} is an agent, and only persons sign in", hint="name a person")
-    tx.execute("directory/keys/delete_expired", now=tx.now)
+    tx.execute_later("directory/keys/delete_expired", now=tx.now)
     return keys.create(tx, kind="link", secret=secret, entity=entity.name, expires_at=tx.now + LINK_LIFETIME)
 
 
@@ -70,7 +70,7 @@ def find_page_key(tx: Reader, secret: str) -> tuple[Key | None, bool]:
 
 def extend(tx: Transaction, key: Key) -> None:
     """Move the end of a page key that is used."""
-    tx.execute("directory/keys/extend", number=key.number, expires_at=tx.now + PAGE_LIFETIME, now=tx.now)
+    tx.execute_later("directory/keys/extend", number=key.number, expires_at=tx.now + PAGE_LIFETIME, now=tx.now)
 
 
 def find_valid_secret(tx: Reader, secrets: Sequence[str]) -> str | None:

@@ -111,7 +111,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     )
     decision = replace(decision, number=number)
     for respondent in respondents:
-        tx.execute("gates/respondents/insert", decision=decision.number, entity=respondent.number)
+        tx.execute_later("gates/respondents/insert", decision=decision.number, entity=respondent.number)
     decision_events.push_question(tx, decision, asker, respondents)
     tx.react(rules.DecisionAsked(decision, respondents))
     return _read(tx, id)
@@ -137,14 +137,14 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
         guidance=decision.last_answer.text if decision.last_answer is not None else decision.guidance,
     )
     columns = get_columns(revision, "number context_hash") | decisions.get_question_columns(revision)
-    tx.execute("gates/decisions/revise", **columns)
+    tx.execute_later("gates/decisions/revise", **columns)
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
     if deadline != decision.deadline:
-        tx.execute("gates/gates/set_deadline", number=gate.number, deadline=deadline)
+        tx.execute_later("gates/gates/set_deadline", number=gate.number, deadline=deadline)
         tx.after_commit(Signal(Topic("gate", gate.id), "postponed", wakes=False))
     hops = chains.count_next_hops(tx, actor)
-    tx.execute("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
+    tx.execute_later("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
     decision_events.push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
     tx.react(rules.DecisionRevised(revision))
     return _read(tx, id)

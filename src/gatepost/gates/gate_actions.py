@@ -203,7 +203,7 @@ def record_check(tx: Transaction, id: str, result: CheckResult, *, retry_in: Dur
 
 def escalate(tx: Transaction, gate: Gate) -> None:
     """Alert the owner of the gate's owner, once, that the deadline of the gate has passed."""
-    tx.execute("gates/gates/escalate", number=gate.number, now=tx.now)
+    tx.execute_later("gates/gates/escalate", number=gate.number, now=tx.now)
     owner = directory.find(tx, gate.owner)
     assert gate.deadline is not None
     text = f"the gate {gate.name!r} ({gate.id}) has kept {owner.name!r} past {format_rfc3339(gate.deadline)}"
@@ -285,7 +285,7 @@ def end(
         "gates/resolutions/insert", gate=gate.number, ending=ending, reason=reason, ended_by=ended_by, now=tx.now
     ):
         raise build_late_error(_read(tx, gate))
-    tx.execute("gates/gates/end", number=gate.number, now=tx.now)
+    tx.execute_later("gates/gates/end", number=gate.number, now=tx.now)
     hops = count_hops(tx, gate, actor, hops)
     if notify:
         entities_by_name = entities.find_by_names(tx, [gate.owner, *gate.waiters])

@@ -32,7 +32,7 @@ def list_pending(tx: Reader, owner: int) -> list[Gate]:
 
 def set_instructed_at(tx: Transaction, id: str, at: Instant | None) -> None:
     """Save when the owner of a gate was given its instruction; None if the instruction did not reach the owner."""
-    tx.execute("gates/gates/set_instructed_at", id=id, at=at)
+    tx.execute_later("gates/gates/set_instructed_at", id=id, at=at)
 
 
 def read_hops(tx: Reader, gate: int) -> int:
@@ -43,7 +43,7 @@ def read_hops(tx: Reader, gate: int) -> int:
 
 def insert_waiter(tx: Transaction, gate: int, entity: int) -> None:
     """Add an entity that is told when a gate ends, unless it is there already."""
-    tx.execute("gates/waiters/insert", gate=gate, entity=entity)
+    tx.execute_later("gates/waiters/insert", gate=gate, entity=entity)
 
 
 def take_due(tx: Transaction, limit: int) -> list[str]:
@@ -57,12 +57,12 @@ def list_event_gates(tx: Reader) -> list[tuple[int, str, str]]:
 
 
 def record_check(tx: Transaction, gate: int, *, trouble: str | None, check_at: Instant) -> None:
-    tx.execute("gates/gates/record_check", number=gate, trouble=trouble, check_at=check_at)
+    tx.execute_later("gates/gates/record_check", number=gate, trouble=trouble, check_at=check_at)
 
 
 def make_checks_due(tx: Transaction) -> None:
     """Make the check of every gate due now."""
-    tx.execute("gates/gates/make_checks_due", now=tx.now)
+    tx.execute_later("gates/gates/make_checks_due", now=tx.now)
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:

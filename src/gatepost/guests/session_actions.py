@@ -41,8 +41,8 @@ def begin(
     """
     entity = _require_agent(tx, agent).number
     fields = {"entity": entity, "host": host, "state": doing, "program": program, "model": model}
-    tx.execute("guests/sessions/save", id=_validate_id(id), **fields, now=tx.now)
-    tx.execute("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
+    tx.execute_later("guests/sessions/save", id=_validate_id(id), **fields, now=tx.now)
+    tx.execute_later("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
     return find(tx, id)
 
 
@@ -81,7 +81,7 @@ def list_of_agent(tx: Reader, agent: str) -> list[GuestSession]:
 
 def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     """Record what a session is doing; return the current time of the store."""
-    tx.execute("guests/sessions/update_state", id=id, state=doing, now=tx.now)
+    tx.execute_later("guests/sessions/update_state", id=id, state=doing, now=tx.now)
     return tx.now
 
 
@@ -95,27 +95,27 @@ def arm(tx: Transaction, id: str, *, method: str, waker: str | None) -> bool:
 
 def confirm(tx: Transaction, ids: Sequence[str]) -> None:
     """Record that what wakes these sessions is still there: for readers who cannot see its process."""
-    tx.execute("guests/sessions/confirm", ids=list(ids), now=tx.now)
+    tx.execute_later("guests/sessions/confirm", ids=list(ids), now=tx.now)
 
 
 def disarm(tx: Transaction, id: str, *, waker: str | None = None) -> None:
     """Record that nothing wakes a session any more, or that this process does not."""
-    tx.execute("guests/sessions/disarm", id=id, waker=waker)
+    tx.execute_later("guests/sessions/disarm", id=id, waker=waker)
 
 
 def begin_wake(tx: Transaction, id: str, *, method: str) -> None:
     """Record that a session is woken. The wake is outstanding until it is proved, or there was nothing to read."""
-    tx.execute("guests/sessions/begin_wake", id=id, method=method, now=tx.now)
+    tx.execute_later("guests/sessions/begin_wake", id=id, method=method, now=tx.now)
 
 
 def prove_wake(tx: Transaction, id: str, *, latency: Duration) -> None:
     """Record that the model has read what it was woken for, and how long the item took to get there."""
-    tx.execute("guests/sessions/prove_wake", id=id, latency=latency, now=tx.now)
+    tx.execute_later("guests/sessions/prove_wake", id=id, latency=latency, now=tx.now)
 
 
 def forget_wake(tx: Transaction, id: str) -> None:
     """Record that a wake has come to a session that had nothing to read any more: there is nothing to prove."""
-    tx.execute("guests/sessions/forget_wake", id=id)
+    tx.execute_later("guests/sessions/forget_wake", id=id)
 
 
 def list_programs(tx: Reader) -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ def list_programs(tx: Reader) -> list[tuple[str, str]]:
 def end_gone(tx: Transaction, programs: Sequence[tuple[str, str]]) -> None:
     """End the sessions whose program has ended without a word; each is given with the process of its program."""
     for id, program in programs:
-        tx.execute("guests/sessions/end_gone", id=id, program=program)
+        tx.execute_later("guests/sessions/end_gone", id=id, program=program)
 
 
 def has_items(tx: Reader, agent: str) -> bool:

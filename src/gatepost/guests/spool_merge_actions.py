@@ -151,10 +151,8 @@ def _mark_items_delivered(
     pending_arrivals = sorted({item.arrival for item in stored_items if item.state is ItemState.PENDING})
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
-        items.take(tx, recipient.number, pending_arrivals, receipt.number)
-        ended_receipt = items.end_claim(tx, receipt.id, terms.owner, fence, "acked")
-        assert ended_receipt is not None
-        inbox.deliver(tx, ended_receipt)
+        tx.fetch_later("inbox/items/take", recipient=recipient.number, arrivals=pending_arrivals, claim=receipt.id)
+        inbox.ack(tx, receipt.id, owner=terms.owner, fence=fence)
 
 
 def _find_stored_items(

@@ -40,7 +40,7 @@ def store(tx: Transaction, event: Event, item: NewItem, sender: Entity | None, d
     events.insert(tx, [(event, sender_number, data)])
     columns = dict(zip(ITEM_COLUMNS.split(), item, strict=True)) | {"dedup_key": key}
     del columns["recipient"]
-    tx.execute("inbox/broadcasts/insert", number=number, sender=sender_number, **columns)
+    tx.execute_later("inbox/broadcasts/insert", number=number, sender=sender_number, **columns)
     tx.after_commit(Signal(EVERY_INBOX, event.type, event, event.wakes))
     return PushResult(event.id, broadcast=number)
 
@@ -56,7 +56,7 @@ def take(tx: Transaction, recipient: Entity, cursor: int, last: int | None = Non
     if last <= cursor:
         return
     count = tx.execute("inbox/broadcasts/materialise", recipient=recipient.number, cursor=cursor, last=last, now=tx.now)
-    tx.execute("inbox/inboxes/advance", recipient=recipient.number, cursor=last)
+    tx.execute_later("inbox/inboxes/advance", recipient=recipient.number, cursor=last)
     if count:
         tx.add_to_account(recipient.number, "accepted", count)
 
@@ -68,7 +68,7 @@ def hold_broadcasts(tx: Transaction, event: Registering) -> None:  # noqa: ARG00
 
 def open_inbox(tx: Transaction, event: Registered) -> None:
     """Give a new entity an empty inbox: it gets the broadcasts from now on."""
-    tx.execute("inbox/inboxes/insert", recipient=event.entity.number, cursor=_lock(tx))
+    tx.execute_later("inbox/inboxes/insert", recipient=event.entity.number, cursor=_lock(tx))
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[int]:

@@ -24,7 +24,7 @@ What is done with single items (done, seen, discard, replay) is in `inbox/item_a
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from msgspec.structs import replace
 
@@ -126,14 +126,14 @@ def claim(
 ) -> Batch:
     """Claim the next batch of an inbox, or those of these events that are pending; without a claim it is empty."""
     terms = ClaimTerms(owner=owner, kind=kind, limit=limit, budget=budget, hold=hold)
-    recipient, fence = lock_inbox(tx, name, terms)
+    recipient, fence, first_candidates = _lock_and_look(tx, name, terms, is_looking=not events)
     if events:
         states = items.read_states(tx, recipient.number, (), [ids.check("evt", event) for event in events])
         arrivals = sorted(
             {item.arrival for item in states.values() if item.state is ItemState.PENDING and not item.is_hidden}
         )
         return claim_items(tx, recipient, fence, [SelectedItem(arrival) for arrival in arrivals], terms)
-    waiting_items = find_candidates(tx, recipient.number, terms)
+    waiting_items = find_candidates(tx, recipient.number, terms, first=first_candidates)
     selection = batch_rules.select_batch(waiting_items, limit=limit, budget=budget)
     # If there are fewer than `find_candidates` asks for, these are all that wait.
     is_complete = len(waiting_items) < min(
@@ -149,6 +149,14 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
     Lock an inbox to claim from it, release its lapsed claims and take in new broadcasts. Return the entity it belongs
     to, and the fence of the claim.
     """
+    recipient, fence, _ = _lock_and_look(tx, name, terms, is_looking=False)
+    return recipient, fence
+
+
+def _lock_and_look(
+    tx: Transaction, name: str | Entity, terms: ClaimTerms, *, is_looking: bool
+) -> tuple[Entity, int, list[Candidate] | None]:
+    """Lock an inbox as `lock_inbox` does; if looking, return also the first candidates, None if that changed them."""
     terms.validate()
     recipient = directory.find_live(tx, name)
     if recipient.kind is EntityKind.HUMAN:
@@ -156,27 +164,39 @@ def lock_inbox(tx: Transaction, name: str | Entity, terms: ClaimTerms) -> tuple[
             f"{recipient.name!r} is a person: their items wait until they are done",
             hint="use `gatepost inbox done EVENT`",
         )
-    fence, cursor = items.lock_inbox(tx, recipient.number)
     future = tx.now + CLOCK_TOLERANCE
+    take_fence = tx.fetch_later("inbox/inboxes/lock", recipient=recipient.number)
+    read_candidates = (
+        items.list_candidates_later(tx, recipient.number, batch_rules.CANDIDATES_PER_SLOT * terms.limit)
+        if is_looking
+        else None
+    )
     row = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
+    [inbox] = take_fence()
     if terms.kind == "drain" and row.run is not None:
         raise Conflict(f"{recipient.name!r} is thinking: its run {row.run!r} has the inbox")
     if row.is_late:
         for number, _ in items.lapse_claims(tx, recipient.number, _LAPSE_LIMIT):
             items.release(tx, number)
-    broadcasts.take(tx, recipient, cursor, row.last_broadcast)
-    return recipient, fence
+    broadcasts.take(tx, recipient, inbox.cursor, row.last_broadcast)
+    is_unchanged = not row.is_late and row.last_broadcast <= inbox.cursor
+    return recipient, inbox.fence, read_candidates() if read_candidates is not None and is_unchanged else None
 
 
 def find_candidates(
-    tx: Transaction, recipient: int, terms: ClaimTerms, *, exclude: Collection[int] = ()
+    tx: Transaction,
+    recipient: int,
+    terms: ClaimTerms,
+    *,
+    exclude: Collection[int] = (),
+    first: list[Candidate] | None = None,
 ) -> list[Candidate]:
     """
     Return the pending items from which a batch on these terms can be selected, without the items with the arrivals in
-    `exclude`.
+    `exclude`. `first` are the first of them, if they were read before.
     """
     limit = batch_rules.CANDIDATES_PER_SLOT * terms.limit + len(exclude)
-    candidates = items.list_candidates(tx, recipient, limit)
+    candidates = items.list_candidates(tx, recipient, limit) if first is None else first
     if len(candidates) == limit and candidates[-1].priority == Priority.CRITICAL:
         candidates = items.list_candidates(tx, recipient, batch_rules.count_lines_that_fit(terms.budget) + len(exclude))
     elif len(candidates) == limit:
@@ -196,17 +216,24 @@ def claim_items(
     """Claim the selected items; `waiting_count` is the number of items they were selected from, if it is known."""
     if not selection:
         return Batch(claim=None, at=tx.now)
-    new_claim = begin_claim(tx, recipient, fence, terms)
+    new_claim = _build_claim(tx, recipient, fence, terms)
+    read_number = tx.fetch_later("inbox/claims/insert", **_get_claim_columns(new_claim, recipient))
     batch = _fill_claim(tx, new_claim, recipient.number, selection, waiting_count)
     if not batch.items:
         items.end_claim(tx, new_claim.id, terms.owner, fence, "released")
         return replace(batch, claim=None)
-    return batch
+    [row] = read_number()
+    return replace(batch, claim=replace(new_claim, number=row.number))
 
 
 def begin_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerms) -> Claim:
     """Write a new claim without items, and return it."""
-    claim = Claim(
+    claim = _build_claim(tx, recipient, fence, terms)
+    return replace(claim, number=fetch_number(tx, "inbox/claims/insert", **_get_claim_columns(claim, recipient)))
+
+
+def _build_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerms) -> Claim:
+    return Claim(
         id=tx.new_id("clm"),
         recipient=recipient.name,
         kind=terms.kind,
@@ -215,9 +242,11 @@ def begin_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTerm
         taken_at=tx.now,
         deadline=tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None,
     )
+
+
+def _get_claim_columns(claim: Claim, recipient: Entity) -> dict[str, Any]:
     columns = get_columns(claim, "id kind owner fence deadline")
-    number = fetch_number(tx, "inbox/claims/insert", recipient=recipient.number, now=tx.now, **columns)
-    return replace(claim, number=number)
+    return {"recipient": recipient.number, "now": claim.taken_at, **columns}
 
 
 def pull(
@@ -265,12 +294,12 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     Deliver the items of a claim, and return how many. A stale owner is refused; with `recipient`, so is a claim on
     another inbox.
     """
-    return deliver(tx, _end_claim(tx, id, owner, fence, "acked", recipient))
-
-
-def deliver(tx: Transaction, claim: EndedClaim) -> int:
-    """Deliver the items of a claim that was acked, and return how many."""
-    count = tx.execute("inbox/items/deliver", claim=claim.number, now=tx.now)
+    _check_claim(tx, id, owner, fence, recipient)
+    read_end = items.end_claim_later(tx, id, owner, fence, "acked")
+    count = tx.execute("inbox/items/deliver", claim=id, owner=owner, fence=fence, now=tx.now)
+    claim = read_end()
+    if claim is None:
+        raise _build_claim_error(tx, id)
     if claim.has_awaited_mail:
         tx.react(ItemsRead(claim.number))
     return count
@@ -324,9 +353,12 @@ def _fill_claim(
     tx: Transaction, claim: Claim, recipient: int, selection: Sequence[SelectedItem], waiting_count: int | None = None
 ) -> Batch:
     """Put the selected items under the claim, without those that another verb has taken meanwhile."""
-    arrivals = items.take(tx, recipient, [choice.arrival for choice in selection], claim.number)
     size_limits = {choice.arrival: choice.size_limit for choice in selection}
-    batch_items = items.read(tx, recipient, sorted(arrivals))
+    arrivals = sorted(size_limits)
+    read_taken = tx.fetch_later("inbox/items/take", recipient=recipient, arrivals=arrivals, claim=claim.id)
+    selected_items = items.read(tx, recipient, arrivals)
+    taken_arrivals = {row.arrival for row in read_taken()}
+    batch_items = [item for item in selected_items if item.event.arrival in taken_arrivals]
     return Batch(
         claim=claim,
         items=tuple(batch_items),
@@ -347,18 +379,20 @@ def _check_holder(id: str, owner: str, fence: int) -> None:
 
 
 def _end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str, recipient: str | None) -> EndedClaim:
-    """
-    End a claim, and return it. With `recipient`, refuse a claim on another inbox in the same words as one that does not
-    exist.
-    """
-    _check_holder(id, owner, fence)
-    stored_claim = items.read_claim(tx, id) if recipient is not None else None
-    if recipient is not None and (stored_claim is None or stored_claim.recipient != recipient):
-        raise NotFound(f"there is no claim {id!r} in the inbox of {recipient!r}")
+    """End a claim, and return it."""
+    _check_claim(tx, id, owner, fence, recipient)
     ended_claim = items.end_claim(tx, id, owner, fence, outcome)
     if ended_claim is None:
         raise _build_claim_error(tx, id)
     return ended_claim
+
+
+def _check_claim(tx: Transaction, id: str, owner: str, fence: int, recipient: str | None) -> None:
+    """With `recipient`, refuse a claim on another inbox in the same words as one that does not exist."""
+    _check_holder(id, owner, fence)
+    stored_claim = items.read_claim(tx, id) if recipient is not None else None
+    if recipient is not None and (stored_claim is None or stored_claim.recipient != recipient):
+        raise NotFound(f"there is no claim {id!r} in the inbox of {recipient!r}")
 
 
 def _build_claim_error(tx: Transaction, id: str) -> NotFound | Conflict:

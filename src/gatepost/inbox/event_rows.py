@@ -1,7 +1,7 @@
 """Events, and the order in which they arrived."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,9 +40,21 @@ def read_watermark(tx: Reader) -> Watermark:
 
 def take_arrivals(tx: Transaction, count: int) -> list[int]:
     """Return the next numbers in the order of all events."""
-    row = fetch_row(tx, "inbox/arrivals/take", count=count)
-    arrivals: list[int] = json.loads(row.arrivals)
-    return arrivals
+    return take_arrivals_later(tx, count)()
+
+
+def take_arrivals_later(tx: Transaction, count: int) -> Callable[[], list[int]]:
+    """Return a function that returns them, once another statement has run."""
+    fetch = tx.fetch_later("inbox/arrivals/take", count=count)
+
+    def read() -> list[int]:
+        [row] = fetch()
+        if count == 1 or row.arrivals is None:
+            return list(range(row.last - count + 1, row.last + 1))
+        arrivals: list[int] = json.loads(row.arrivals)
+        return arrivals
+
+    return read
 
 
 def insert(tx: Transaction, events: Sequence[tuple[Event, int | None, str | None]]) -> None:
@@ -69,7 +81,7 @@ def insert(tx: Transaction, events: Sequence[tuple[Event, int | None, str | None
         )
         for event, sender, data in events
     ]
-    tx.execute_many("inbox/events/insert", zip_columns(_COLUMNS, rows))
+    tx.execute_many_later("inbox/events/insert", zip_columns(_COLUMNS, rows))
 
 
 def reap(tx: Transaction, arrivals: Sequence[int]) -> int:

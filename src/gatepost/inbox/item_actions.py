@@ -216,5 +216,5 @@ def measure_lines_again(tx: Transaction, event: Renamed) -> None:
     growth = count_bytes(render.render_name(event.display)) - count_bytes(render.render_name(event.entity.display))
     if growth > 0:  # a size never shrinks: not every line has its sender in it, and a shorter line does no harm
         for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
-            tx.execute(statement, sender=event.entity.number, name=event.entity.name, growth=growth)
-        tx.execute("inbox/broadcasts/grow_sizes", sender=event.entity.number, growth=growth)
+            tx.execute_later(statement, sender=event.entity.number, name=event.entity.name, growth=growth)
+        tx.execute_later("inbox/broadcasts/grow_sizes", sender=event.entity.number, growth=growth)

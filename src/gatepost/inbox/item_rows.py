@@ -7,7 +7,7 @@ yet, each as the item that it will be. Each part is read by a statement of its o
 here: a query over both would make PostgreSQL sort all items. A transaction that reads sees both at one moment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypedDict
 
 from msgspec.structs import replace
@@ -61,7 +61,7 @@ def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, st
 
 def free_keys(tx: Transaction, recipients: Sequence[int], key: str) -> None:
     """Take this key from items that are not pending any more, so that another item can have it."""
-    tx.execute("inbox/items/free_keys", recipients=list(recipients), dedup_key=key, now=tx.now)
+    tx.execute_later("inbox/items/free_keys", recipients=list(recipients), dedup_key=key, now=tx.now)
 
 
 def count_repeat(tx: Transaction, recipients: Sequence[int], key: str) -> dict[int, int]:
@@ -85,8 +85,13 @@ def list_last_prompts(tx: Reader, recipient: int, session: str) -> list[SessionP
 
 
 def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
-    rows = tx.fetch_all("inbox/items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
-    return build_candidates(rows)
+    return list_candidates_later(tx, recipient, limit)()
+
+
+def list_candidates_later(tx: Reader, recipient: int, limit: int) -> Callable[[], list[Candidate]]:
+    """Return a function that returns them, once another statement has run."""
+    fetch = tx.fetch_later("inbox/items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
+    return lambda: build_candidates(fetch())
 
 
 def list_candidates_at(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Candidate]:
@@ -125,12 +130,6 @@ def has_pending_key(tx: Reader, recipient: int, source: str, key_prefix: str) ->
     pattern = f"{key_prefix}%"
     row = tx.fetch_one("inbox/items/has_pending_key", recipient=recipient, source=source, pattern=pattern, now=tx.now)
     return row is not None
-
-
-def take(tx: Transaction, recipient: int, arrivals: Sequence[int], claim: int) -> set[int]:
-    """Put pending items under a claim; return the arrivals of those that were still pending."""
-    rows = tx.fetch_all("inbox/items/take", recipient=recipient, arrivals=list(arrivals), claim=claim)
-    return {row.arrival for row in rows}
 
 
 def read(tx: Reader, recipient: int, arrivals: Sequence[int]) -> list[Item]:
@@ -375,8 +374,18 @@ def lock_inbox(tx: Transaction, recipient: int) -> tuple[int, int]:
 
 def end_claim(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> EndedClaim | None:
     """End an open claim, and return it; None if it is not theirs or not open."""
-    row = tx.fetch_one("inbox/claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
-    return EndedClaim(row.number, row.recipient, bool(row.has_awaited_mail)) if row else None
+    return end_claim_later(tx, id, owner, fence, outcome)()
+
+
+def end_claim_later(tx: Transaction, id: str, owner: str, fence: int, outcome: str) -> Callable[[], EndedClaim | None]:
+    """Return a function that returns it, once another statement has run."""
+    fetch = tx.fetch_later("inbox/claims/end", id=id, owner=owner, fence=fence, outcome=outcome, now=tx.now)
+
+    def read() -> EndedClaim | None:
+        row = next(iter(fetch()), None)
+        return EndedClaim(row.number, row.recipient, bool(row.has_awaited_mail)) if row else None
+
+    return read
 
 
 def read_claim(tx: Reader, id: str) -> Claim | None:

@@ -58,7 +58,7 @@ def insert_key(tx: Transaction, scope: str, key: str, digest: str) -> bool:
 
 
 def save_reply(tx: Transaction, scope: str, key: str, body: str) -> None:
-    tx.execute("jobs/idempotency_keys/save_reply", scope=scope, key=key, body=body)
+    tx.execute_later("jobs/idempotency_keys/save_reply", scope=scope, key=key, body=body)
 
 
 def read_reply(tx: Reader, scope: str, key: str) -> tuple[str, str] | None:

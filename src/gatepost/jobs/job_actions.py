@@ -29,7 +29,7 @@ _JOB: Final = Mapper(Job, payload=json.loads)
 def add(tx: Transaction, kind: str, payload: Json, *, due_at: Instant | None = None) -> str:
     """Write a job that is due then, or now, and return its id."""
     id = tx.new_id("err")
-    tx.execute("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at or tx.now)
+    tx.execute_later("jobs/jobs/insert", id=id, kind=kind, payload=json.dumps(payload), due_at=due_at or tx.now)
     tx.after_commit(Signal(Topic("job", kind), "job"))
     return id
 
@@ -46,7 +46,7 @@ def take(
 
 def renew(tx: Transaction, ids: Sequence[str], holder: str, hold: Duration) -> None:
     """Hold jobs for `hold` from now, unless another runner has taken them."""
-    tx.execute("jobs/jobs/renew", ids=list(ids), holder=holder, deadline=tx.now + hold)
+    tx.execute_later("jobs/jobs/renew", ids=list(ids), holder=holder, deadline=tx.now + hold)
 
 
 def complete(tx: Transaction, id: str, holder: str) -> None:
@@ -104,7 +104,7 @@ def find_error(tx: Reader, kind: str) -> str | None:
 
 def make_due(tx: Transaction, max_lease: Duration) -> None:
     """Make every job due now; a holder whose deadline is more than `max_lease` from now has lost the job."""
-    tx.execute("jobs/jobs/make_due", now=tx.now, future=tx.now + max_lease)
+    tx.execute_later("jobs/jobs/make_due", now=tx.now, future=tx.now + max_lease)
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:

@@ -78,7 +78,7 @@ def require_and_extend(tx: Transaction, lease: Lease, length: Duration) -> None:
 
 def drop(tx: Transaction, name: str) -> None:
     """Take a lease away from its holder: every transaction under it fails from now on."""
-    tx.execute("jobs/leases/revoke", name=name)
+    tx.execute_later("jobs/leases/revoke", name=name)
 
 
 def _build_lost_error(lease: Lease) -> Lost:

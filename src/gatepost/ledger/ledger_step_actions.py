@@ -57,7 +57,7 @@ def renew_step(tx: Transaction, network: str, step: str, old_id: TransactionId) 
 def finish_step(tx: Transaction, network: str, step: str, id: TransactionId, receipt: LedgerReceipt) -> None:
     """Store the receipt of a step."""
     result = {"transaction_id": str(id), "receipt": msgspec.json.encode(receipt).decode()}
-    tx.execute("ledger/ledger_steps/finish", network=network, step=step, **result)
+    tx.execute_later("ledger/ledger_steps/finish", network=network, step=step, **result)
 
 
 def delete_steps(tx: Transaction, network: str, name: str, *, except_part: str | None = None) -> None:
@@ -68,7 +68,7 @@ def delete_steps(tx: Transaction, network: str, name: str, *, except_part: str |
         else [f"{name}/", f"{name}/{except_part}/", f"{name}/{except_part}0", f"{name}0"]
     )
     for first, last in zip(bounds[::2], bounds[1::2], strict=True):
-        tx.execute("ledger/ledger_steps/delete_all", network=network, first=first, last=last)
+        tx.execute_later("ledger/ledger_steps/delete_all", network=network, first=first, last=last)
 
 
 def _take_id(tx: Transaction, network: str, payer: LedgerId) -> TransactionId:

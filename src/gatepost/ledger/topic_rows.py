@@ -56,7 +56,7 @@ def find_account_owner(tx: Reader, network: str, account: LedgerId) -> Entity | 
 
 
 def insert_account(tx: Transaction, network: str, entity: int, account: LedgerId) -> None:
-    tx.execute("ledger/topics/insert_account", network=network, entity=entity, account=str(account), now=tx.now)
+    tx.execute_later("ledger/topics/insert_account", network=network, entity=entity, account=str(account), now=tx.now)
 
 
 def read_profile(tx: Reader, network: str, entity: int) -> tuple[str | None, str | None]:
@@ -66,12 +66,12 @@ def read_profile(tx: Reader, network: str, entity: int) -> tuple[str | None, str
 
 
 def save_profile(tx: Transaction, network: str, entity: int, profile: str, topic: str | None) -> None:
-    tx.execute("ledger/topics/save_profile", network=network, entity=entity, profile=profile, profile_topic=topic)
+    tx.execute_later("ledger/topics/save_profile", network=network, entity=entity, profile=profile, profile_topic=topic)
 
 
 def lock_creation(tx: Transaction) -> None:
     """Keep others from making accounts and topics until the commit."""
-    tx.execute("ledger/topics/lock_creation")
+    tx.execute_later("ledger/topics/lock_creation")
 
 
 def insert(
@@ -86,7 +86,7 @@ def insert(
     after: int = 0,
 ) -> None:
     """Insert a topic; its messages up to the number `after` are not read."""
-    tx.execute(
+    tx.execute_later(
         "ledger/topics/insert",
         last_sequence=after,
         network=network,
@@ -152,13 +152,13 @@ def append(tx: Transaction, topic: LedgerTopic, messages: Sequence[NewMessage]) 
         )
         for message, outgoing, refused in messages
     ]
-    tx.execute_many("ledger/topics/insert_messages", zip_columns(_MESSAGE_COLUMNS, rows))
+    tx.execute_many_later("ledger/topics/insert_messages", zip_columns(_MESSAGE_COLUMNS, rows))
     advance(tx, topic, messages[-1].message)
 
 
 def advance(tx: Transaction, topic: LedgerTopic, last: TopicMessage) -> None:
     """Save which message of a topic is the last one."""
-    tx.execute(
+    tx.execute_later(
         "ledger/topics/advance",
         number=topic.number,
         sequence=last.sequence,

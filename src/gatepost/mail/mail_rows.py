@@ -52,7 +52,7 @@ def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[s
         now=tx.now,
     )
     if recipients:
-        tx.execute("mail/outgoing/insert_recipients", outgoing=number, names=sorted(recipients))
+        tx.execute_later("mail/outgoing/insert_recipients", outgoing=number, names=sorted(recipients))
     return replace(record, number=number)
 
 
@@ -112,7 +112,7 @@ def list_unread(tx: Reader, number: int) -> list[str]:
 
 
 def set_ack(tx: Transaction, number: int, ack: AckState) -> None:
-    tx.execute("mail/outgoing/set_ack", number=number, ack=ack)
+    tx.execute_later("mail/outgoing/set_ack", number=number, ack=ack)
 
 
 def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, Instant]]) -> None:
@@ -125,7 +125,7 @@ def keep_states(tx: Transaction, removed_items: Sequence[tuple[int, int, str, In
         if arrival in numbers
     ]
     if rows:
-        tx.execute_many("mail/outgoing/keep_states", zip_columns("outgoing recipient state ended_at", rows))
+        tx.execute_many_later("mail/outgoing/keep_states", zip_columns("outgoing recipient state ended_at", rows))
 
 
 def list_recipients(tx: Reader, number: int) -> list[str]:
@@ -134,16 +134,16 @@ def list_recipients(tx: Reader, number: int) -> list[str]:
 
 def end_recipient(tx: Transaction, number: int, recipient: int) -> None:
     """Save that a recipient that has no inbox here has got it."""
-    tx.execute("mail/outgoing/end_recipient", number=number, recipient=recipient, now=tx.now)
+    tx.execute_later("mail/outgoing/end_recipient", number=number, recipient=recipient, now=tx.now)
 
 
 def set_delivered(tx: Transaction, number: int, event: str) -> None:
     """Save the event that mail became in the inboxes."""
-    tx.execute("mail/outgoing/set_delivered", number=number, event=event)
+    tx.execute_later("mail/outgoing/set_delivered", number=number, event=event)
 
 
 def set_deliver_at(tx: Transaction, number: int, deliver_at: Instant) -> None:
-    tx.execute("mail/outgoing/set_deliver_at", number=number, deliver_at=deliver_at)
+    tx.execute_later("mail/outgoing/set_deliver_at", number=number, deliver_at=deliver_at)
 
 
 def list_undelivered(tx: Reader, limit: int) -> list[str]:
@@ -159,12 +159,12 @@ def list_unposted(tx: Reader, sender: int, number: int, limit: int) -> list[str]
 
 def set_posted(tx: Transaction, number: int) -> None:
     """Save that a record is on the ledger."""
-    tx.execute("mail/outgoing/set_posted", number=number, now=tx.now)
+    tx.execute_later("mail/outgoing/set_posted", number=number, now=tx.now)
 
 
 def set_failed(tx: Transaction, number: int) -> None:
     """Save that a record will never be on the ledger."""
-    tx.execute("mail/outgoing/set_failed", number=number)
+    tx.execute_later("mail/outgoing/set_failed", number=number)
 
 
 def _build_mails(tx: Reader, rows: Sequence[Row]) -> list[Mail]:

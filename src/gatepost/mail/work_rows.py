@@ -51,11 +51,11 @@ def count_made(tx: Reader, entity: int, limit: int) -> int:
 
 
 def set_status(tx: Transaction, number: int, status: str) -> None:
-    tx.execute("mail/work_items/set_status", number=number, status=status, now=tx.now)
+    tx.execute_later("mail/work_items/set_status", number=number, status=status, now=tx.now)
 
 
 def set_topic(tx: Transaction, number: int, topic: str) -> None:
-    tx.execute("mail/work_items/set_topic", number=number, topic=topic)
+    tx.execute_later("mail/work_items/set_topic", number=number, topic=topic)
 
 
 def build(row: Row) -> WorkItem:

@@ -93,7 +93,7 @@ def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:
 
 def delete(tx: Transaction, id: str, *, owner: str | None = None) -> None:
     plan = _require_owned(tx, id, owner, _lock(tx, ids.check("plan", id)))
-    tx.execute("plans/plans/delete", number=plan.number)
+    tx.execute_later("plans/plans/delete", number=plan.number)
 
 
 def fire(tx: Transaction, *, limit: int = 100) -> int:
@@ -132,7 +132,7 @@ def reschedule(tx: Transaction, plan: Plan) -> None:
     """Set the next slot of a recurring plan after now, unless the plan was changed or has fired meanwhile."""
     assert plan.recurrence is not None
     slot = plan.recurrence.find_next(tx.now)
-    tx.execute("plans/plans/reschedule", number=plan.number, previous_at=plan.next_at, next_at=slot)
+    tx.execute_later("plans/plans/reschedule", number=plan.number, previous_at=plan.next_at, next_at=slot)
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> int:
@@ -212,7 +212,7 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
     if spec.active is not None:
         plan = _apply_active(plan, spec.active, tx.now)
     plan = _validate_event(tx, _apply_hops(_apply_catch_up(plan, spec), hops, tx.now))
-    tx.execute(
+    tx.execute_later(
         "plans/plans/update",
         **get_columns(plan, "number name instruction cron zone catch_up status active next_at hops ended_at"),
         gate=gate_number,
@@ -261,7 +261,7 @@ def _save_fired(tx: Transaction, plans: Sequence[Plan]) -> None:
         (plan.number, plan.status.value, plan.next_at, plan.last_at, plan.fired, plan.ended_at, plan.hops)
         for plan in sorted(plans, key=lambda plan: plan.number)
     ]
-    tx.execute_many("plans/plans/advance", zip_columns("number status next_at last_at fired ended_at hops", rows))
+    tx.execute_many_later("plans/plans/advance", zip_columns("number status next_at last_at fired ended_at hops", rows))
 
 
 def _require_owned(tx: Reader, id: str, owner: str | None, plan: Plan | None) -> Plan:

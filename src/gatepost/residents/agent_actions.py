@@ -53,7 +53,7 @@ def configure(tx: Transaction, name: str, changes: dict[str, Any]) -> Resident:
         return _signal_and_read(tx, agent, "settle")
     config = rules.parse(rules.build_document(resident.config) | changes, stored_config=resident.config)
     if config != resident.config or resident.rest_until is not None:
-        tx.execute("residents/agents/update", entity=agent.number, config=rules.encode(config), now=tx.now)
+        tx.execute_later("residents/agents/update", entity=agent.number, config=rules.encode(config), now=tx.now)
     return _signal_and_read(tx, agent, "configure")
 
 
@@ -74,7 +74,7 @@ def pause(tx: Transaction, name: str) -> Resident:
     agent = _lock_agent(tx, name)
     resident = _require_resident(tx, agent)
     if resident.paused_at is None:
-        tx.execute("residents/agents/pause", entity=agent.number, at=tx.now)
+        tx.execute_later("residents/agents/pause", entity=agent.number, at=tx.now)
     return _signal_and_read(tx, agent, "pause")
 
 
@@ -86,7 +86,7 @@ def resume(tx: Transaction, name: str) -> Resident:
     """Let a paused resident think again."""
     agent = _lock_agent(tx, name)
     _require_resident(tx, agent)
-    tx.execute("residents/agents/pause", entity=agent.number, at=None)
+    tx.execute_later("residents/agents/pause", entity=agent.number, at=None)
     return _signal_and_read(tx, agent, "resume")
 
 
@@ -172,23 +172,23 @@ def read_skills(tx: Reader, entities: Sequence[int]) -> dict[int, tuple[str, ...
 def set_skills(tx: Transaction, name: str, skills: Sequence[str]) -> None:
     """Give an agent, a guest or a resident, these skills and no others."""
     agent = _lock_agent(tx, name)
-    tx.execute("residents/agents/set_skills", entity=agent.number, skills=json.dumps(rules.check_skills(skills)))
+    tx.execute_later("residents/agents/set_skills", entity=agent.number, skills=json.dumps(rules.check_skills(skills)))
     tx.after_commit(Signal(Topic("inbox", agent.name), "configure"))
 
 
 def set_rest(tx: Transaction, resident: Resident) -> None:
     """Save the failures of the model, the rest time and the limit of the next batch."""
-    tx.execute("residents/agents/set_rest", **get_columns(resident, "number failures rest_until batch_limit"))
+    tx.execute_later("residents/agents/set_rest", **get_columns(resident, "number failures rest_until batch_limit"))
 
 
 def end_rests(tx: Transaction) -> None:
     """End the rest time of every resident now."""
-    tx.execute("residents/agents/end_rests", now=tx.now)
+    tx.execute_later("residents/agents/end_rests", now=tx.now)
 
 
 def record_cycles(tx: Transaction, resident: Resident) -> None:
     """Save the number of completed cycles and the size of the mind; reset failures, rest time and batch limit."""
-    tx.execute("residents/agents/record_cycles", **get_columns(resident, "number cycles tokens"))
+    tx.execute_later("residents/agents/record_cycles", **get_columns(resident, "number cycles tokens"))
 
 
 def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:

@@ -30,7 +30,7 @@ def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
             f"that would be more than {rules.MAX_MEMORIES} memories", hint="delete those that are not needed any more"
         )
     for key, value in entries.items():
-        tx.execute("residents/memories/set", entity=owner, key=key, value=value, now=tx.now)
+        tx.execute_later("residents/memories/set", entity=owner, key=key, value=value, now=tx.now)
     return len(entries)
 
 
@@ -78,10 +78,10 @@ def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goa
     for spec, goal in zip(specs, results, strict=True):
         if spec.id is None:
             columns = get_columns(goal, "id description status priority")
-            tx.execute("residents/goals/insert", entity=owner, now=tx.now, **columns)
+            tx.execute_later("residents/goals/insert", entity=owner, now=tx.now, **columns)
         else:
             columns = get_columns(goal, "number description status priority")
-            tx.execute("residents/goals/update", now=tx.now, **columns)
+            tx.execute_later("residents/goals/update", now=tx.now, **columns)
     return results
 
 

@@ -202,7 +202,9 @@ def post(
     )
     data_json = event_limits.validate_push(message_push, tx.limits)
     columns = get_columns(message, "seq id content created_at")
-    tx.execute("spaces/messages/insert", space=space.number, sender=sender_entity.number, data=data_json, **columns)
+    tx.execute_later(
+        "spaces/messages/insert", space=space.number, sender=sender_entity.number, data=data_json, **columns
+    )
     # A sender that had read all messages has read this one too.
     _advance_read_seq(tx, space, sender_entity, message.seq, min_seq=message.seq - 1)
     agents = ENTITY.fetch_all(tx, "directory/entities/list_agents_in_space", space=space.number)
@@ -295,18 +297,18 @@ def _lock_row(tx: Transaction, id: str, *, increment: int = 0) -> Space | None:
 
 
 def _update(tx: Transaction, space: Space, *, name: str, archived_at: Instant | None) -> None:
-    tx.execute("spaces/spaces/update", number=space.number, name=name, archived_at=archived_at)
+    tx.execute_later("spaces/spaces/update", number=space.number, name=name, archived_at=archived_at)
 
 
 def _insert_members(tx: Transaction, space: Space, entities: Sequence[int]) -> None:
     """Add entities that are not members yet; older messages count as read."""
     rows = [(space.number, entity, tx.now, space.last_seq) for entity in entities]
-    tx.execute_many("spaces/members/insert", zip_columns("space entity joined_at read_seq", rows))
+    tx.execute_many_later("spaces/members/insert", zip_columns("space entity joined_at read_seq", rows))
 
 
 def _advance_read_seq(tx: Transaction, space: Space, member: Entity, seq: int, *, min_seq: int = 0) -> None:
     """Save that a member has read up to a message, if it has read up to `min_seq`; never move back."""
-    tx.execute("spaces/members/advance", space=space.number, entity=member.number, seq=seq, min_seq=min_seq)
+    tx.execute_later("spaces/members/advance", space=space.number, entity=member.number, seq=seq, min_seq=min_seq)
 
 
 def _check_not_archived(space: Space) -> None:

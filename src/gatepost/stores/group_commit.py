@@ -53,12 +53,15 @@ _COUNTERS: Final = ("accepted", "delivered", "expired", "discarded")
 class StoreConnection(Protocol):
     """What a writer needs of a database. Errors of the driver become `Unavailable` or `RetryTransaction`."""
 
-    def begin(self, waited_seconds: float = 0.0) -> Instant | None:
+    def begin(self, waited_seconds: float = 0.0) -> None:
         """
-        Begin a transaction, and connect first if needed; return the time of the database if it has a clock of its own.
-        `waited_seconds` is how long the first call has waited in the queue; it counts towards the time to wait for a
-        lock.
+        Begin a transaction, and connect first if needed. `waited_seconds` is how long the first call has waited in the
+        queue; it counts towards the time to wait for a lock.
         """
+        ...
+
+    def read_time(self) -> Instant | None:
+        """Return the time of the transaction, if the database has a clock of its own."""
         ...
 
     def savepoint(self) -> None: ...
@@ -76,12 +79,22 @@ class StoreConnection(Protocol):
 
     def all(self, statement: str, parameters: Mapping[str, Any], /) -> list[Row]: ...
 
+    def all_later(self, statement: str, parameters: Mapping[str, Any], /) -> Callable[[], list[Row]]:
+        """Run a statement, at the latest with the next one; return a function that returns its rows."""
+        ...
+
     def page(self, statement: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Return the first rows, with at most `max_chars` of text, and True if there are more, which are not read."""
         ...
 
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int: ...
     def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int: ...
+
+    def run_later(self, statement: str, parameters: Mapping[str, Any], /) -> None:
+        """Run a statement, at the latest with the next one or with `release` or `commit`, which then has its error."""
+        ...
+
+    def many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None: ...
     def close(self) -> None: ...
 
 
@@ -113,15 +126,22 @@ class CallOutcome:
 class StoreTransaction:
     """The `Transaction` of a group: statements go to the connection; signals and counts are collected for the end."""
 
-    def __init__(self, connection: StoreConnection, clock: Clock, limits: Limits, now: Instant | None) -> None:
+    def __init__(self, connection: StoreConnection, clock: Clock, limits: Limits) -> None:
         self._connection = connection
         self._clock = clock
         self.limits = limits
-        self.now = clock.now() if now is None else now
+        self._now: Instant | None = None
         self.signals: list[Signal] = []
         self._counts: list[tuple[int, str, int]] = []
         self.max_page_chars: int | None = None
         self.is_truncated = False
+
+    @property
+    def now(self) -> Instant:
+        if self._now is None:
+            database_time = self._connection.read_time()
+            self._now = self._clock.now() if database_time is None else database_time
+        return self._now
 
     def fetch_one(self, statement: str, /, **parameters: Any) -> Row | None:
         rows = self._connection.all(statement, parameters)
@@ -129,6 +149,9 @@ class StoreTransaction:
 
     def fetch_all(self, statement: str, /, **parameters: Any) -> list[Row]:
         return self._connection.all(statement, parameters)
+
+    def fetch_later(self, statement: str, /, **parameters: Any) -> Callable[[], list[Row]]:
+        return self._connection.all_later(statement, parameters)
 
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         if self.max_page_chars is None:
@@ -142,6 +165,12 @@ class StoreTransaction:
 
     def execute_many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         return self._connection.many(statement, columns)
+
+    def execute_later(self, statement: str, /, **parameters: Any) -> None:
+        self._connection.run_later(statement, parameters)
+
+    def execute_many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+        self._connection.many_later(statement, columns)
 
     def ask(self, question: "RoomQuestion[T]", /) -> T:
         from gatepost.reactions import find_reactions  # a hook that finds nothing to do asks nothing
@@ -181,7 +210,7 @@ class StoreTransaction:
             sums[recipient][counter] += amount
         recipients = sorted(sums)
         columns = {counter: [sums[recipient][counter] for recipient in recipients] for counter in _COUNTERS}
-        self._connection.many("inbox/accounts/add", {"recipient": recipients, **columns})
+        self._connection.many_later("inbox/accounts/add", {"recipient": recipients, **columns})
 
 
 class GroupWriter:
@@ -271,8 +300,8 @@ class GroupWriter:
         return outcomes, tx.signals
 
     def _begin(self) -> StoreTransaction:
-        database_time = self._connection.begin(self._waited_seconds)
-        return StoreTransaction(self._connection, self._clock, self._limits, database_time)
+        self._connection.begin(self._waited_seconds)
+        return StoreTransaction(self._connection, self._clock, self._limits)
 
     def _run_calls(
         self,
@@ -296,6 +325,8 @@ class GroupWriter:
                 values = [call.verb(tx, *call.args, **call.kwargs)]
             else:
                 values = _run_batched(tx, [calls[index] for index in indexes])
+            if use_savepoint:
+                self._connection.release()
         except RetryTransaction:
             raise
         except Exception as error:  # noqa: BLE001 (the caller gets every error)
@@ -305,8 +336,6 @@ class GroupWriter:
             for index in indexes:
                 outcomes[index].error = error
             return False
-        if use_savepoint:
-            self._connection.release()
         for index, value in zip(indexes, values, strict=True):
             outcomes[index].value, outcomes[index].error = value, None
         return True

@@ -7,6 +7,10 @@ Each writer has a connection. Time is that of the database, so that deadlines me
 COMMITTED is enough, because every decision that two verbs could both make depends on a row that both lock or on a
 unique index that both meet; after a deadlock or a serialisation failure the group runs again.
 
+A round trip takes longer than most statements do. So what nobody has to wait for (BEGIN, a savepoint, the rows of an
+event) is sent with the next statement whose rows are needed, or with COMMIT, in one pipeline. If such a statement
+fails, the server skips what follows it, so nothing is committed.
+
 If the connection breaks while COMMIT is on its way, the result is unknown. The writer knows the number of its
 transaction and asks for its state on a new connection (`pg_xact_status`): "committed" is a success, "aborted" is
 `Unavailable`, and "in progress" is asked again until the server has noticed that the old connection is gone.
@@ -18,7 +22,7 @@ reset time of the server's statistics shows a crash: only a crash (or an adminis
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
@@ -51,13 +55,29 @@ _WRITER_SETUP: Final = (
     " WHERE current_setting('synchronous_commit') <> 'remote_apply'"
 )
 
+#: how a transaction begins: its second statement gives its number and the time
 _BEGIN: Final = (
-    "BEGIN; SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    "BEGIN",
+    "SELECT pg_current_xact_id()::text::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 )
 _BEGIN_READ_ONLY: Final = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-    " SELECT 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "SELECT 0::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 )
+_SAVEPOINT: Final = "SAVEPOINT verb"
+
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+
+class Command:
+    """A statement that is, or was, sent to the server; afterwards it has the cursor."""
+
+    __slots__ = ("cursor", "parameters", "text")
+
+    def __init__(self, text: str, parameters: Mapping[str, Any] | None = None) -> None:
+        self.text = text
+        self.parameters = parameters
+        self.cursor: Cursor | None = None
 
 
 class PostgresConnection:
@@ -65,52 +85,56 @@ class PostgresConnection:
 
     def __init__(self, url: str, *, writes: bool, use_database_time: bool) -> None:
         self._url = url
-        self._begin_statement = _BEGIN if writes else _BEGIN_READ_ONLY
+        self._writes = writes
         self._use_database_time = use_database_time
         self._db: psycopg.Connection[tuple[Any, ...]] | None = None
+        #: what goes out with the next statement that somebody waits for
+        self._pending: list[Command] = []
+        #: whether the server has heard nothing of this transaction
+        self._is_unsent = False
         self._xid = 0
+        self._now: Instant = 0
         self._server_epoch = ""
 
-    def begin(self, waited_seconds: float = 0.0) -> Instant | None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
-        try:
-            return self._begin_once()
-        except Unavailable:
-            # The server may have restarted since the last transaction. Nothing was done yet, so try once more.
-            self.close()
-            return self._begin_once()
+    def begin(self, waited_seconds: float = 0.0) -> None:  # noqa: ARG002 (PostgreSQL waits for rows, not for a lock)
+        self._pending = [Command(text) for text in (_BEGIN if self._writes else _BEGIN_READ_ONLY)]
+        self._is_unsent = True
 
-    def _begin_once(self) -> Instant | None:
-        if self._db is None or self._db.closed:
-            self._db = connect(self._url)
-            if self._begin_statement == _BEGIN:
-                self._server_epoch = _read_server_epoch(self._db)
-                self._db.execute(_WRITER_SETUP)
-        cursor = self._db.cursor()
-        try:
-            cursor.execute(self._begin_statement.encode())
-            cursor.nextset()
-            row = cursor.fetchone()
-        except psycopg.Error as error:
-            raise explain_error(error) from error
-        assert row is not None
-        self._xid, now = row
-        return now if self._use_database_time else None
+    def read_time(self) -> Instant | None:
+        if not self._use_database_time:
+            return None
+        if self._is_unsent:
+            self._exchange()
+        return self._now
 
     def savepoint(self) -> None:
-        self._execute("SAVEPOINT verb")
+        self._pending.append(Command(_SAVEPOINT))
 
     def release(self) -> None:
-        self._execute("RELEASE verb")
+        """Release the savepoint; if the verb has statements that were not sent, wait for them: an error is its own."""
+        has_pending = bool(self._pending) and self._pending[-1].text != _SAVEPOINT
+        self._pending.append(Command("RELEASE verb"))
+        if has_pending:
+            self._exchange()
 
     def rollback_to(self) -> None:
-        self._execute("ROLLBACK TO verb; RELEASE verb")
+        places = [place for place, command in enumerate(self._pending) if command.text == _SAVEPOINT]
+        if places:  # the server has heard nothing of the verb
+            del self._pending[places[-1] :]
+            return
+        self._pending = []
+        self._pending.append(Command("ROLLBACK TO verb"))
+        self._execute("RELEASE verb")
 
     def commit(self) -> None:
-        assert self._db is not None
+        if self._is_unsent:
+            self._exchange()  # what is sent with BEGIN may have to be sent again, and COMMIT must not
+        db = self._db
+        assert db is not None
         try:
-            status = self._db.execute("COMMIT").statusmessage
+            status = self._send([*self._take_pending(), Command("COMMIT")]).statusmessage
         except psycopg.OperationalError as error:
-            if not self._db.broken:
+            if not db.broken:
                 raise explain_error(error) from error
             self._resolve_lost_commit()
         except psycopg.Error as error:
@@ -120,11 +144,16 @@ class PostgresConnection:
                 raise Unavailable("PostgreSQL rolled the transaction back", hint="nothing was stored; try again")
 
     def abandon(self) -> None:
+        self._pending, self._is_unsent = [], False
         if self._db is None:
             return
+        status = self._db.info.transaction_status
         try:
-            if not self._db.broken and self._db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                self._db.execute("ROLLBACK")
+            if not self._db.broken and status != psycopg.pq.TransactionStatus.IDLE:
+                # The driver forgets its prepared statements at a ROLLBACK, which a transaction that only reads does not
+                # need.
+                is_read = not self._writes and status == psycopg.pq.TransactionStatus.INTRANS
+                self._db.execute("COMMIT" if is_read else "ROLLBACK")
         except psycopg.Error:
             self._db.close()
         if self._db.closed:
@@ -135,8 +164,23 @@ class PostgresConnection:
         cursor = self._execute(text, parameters)
         return maker.make_all(cursor, cursor.fetchall())
 
+    def all_later(self, name: str, parameters: Mapping[str, Any], /) -> Callable[[], list[Row]]:
+        text, maker = _prepare(name)
+        command = Command(text, parameters)
+        self._pending.append(command)
+
+        def fetch() -> list[Row]:
+            if command.cursor is None:
+                self._exchange()
+            assert command.cursor is not None
+            return maker.make_all(command.cursor, command.cursor.fetchall())
+
+        return fetch
+
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Read with a cursor on the server, which sends a few rows at once."""
+        if self._pending:
+            self._exchange()
         assert self._db is not None
         text, maker = _prepare(name)
         try:
@@ -152,20 +196,76 @@ class PostgresConnection:
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         """Pass each column as an array; the statement unnests it and casts it to its type."""
-        arrays = {column: _format_array(values) for column, values in columns.items()}
-        return self._execute(_prepare(name)[0], arrays).rowcount
+        return self._execute(_prepare(name)[0], _format_arrays(columns)).rowcount
+
+    def run_later(self, name: str, parameters: Mapping[str, Any], /) -> None:
+        self._pending.append(Command(_prepare(name)[0], parameters))
+        self._refuse_if_reading()
+
+    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+        self._pending.append(Command(_prepare(name)[0], _format_arrays(columns)))
+        self._refuse_if_reading()
+
+    def _refuse_if_reading(self) -> None:
+        """Let the server refuse what a query writes: a query ends without a COMMIT that would send it."""
+        if not self._writes:
+            self._exchange()
 
     def close(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
 
-    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> psycopg.Cursor[tuple[Any, ...]]:
-        assert self._db is not None
+    def _execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> Cursor:
+        self._pending.append(Command(text, parameters))
+        return self._exchange()
+
+    def _exchange(self) -> Cursor:
+        """Send what is pending, in one round trip; return the cursor of the last statement."""
+        commands = self._take_pending()
         try:
-            return self._db.execute(text.encode(), parameters)
+            try:
+                last_cursor = self._send(commands)
+            except psycopg.OperationalError:
+                if not self._is_unsent or (self._db is not None and not self._db.broken):
+                    raise
+                # The server may have restarted since the last transaction. Nothing was done yet, so try once more.
+                self.close()
+                last_cursor = self._send(commands)
         except psycopg.Error as error:
-            raise explain_error(error, in_verb=not self._db.closed) from error
+            raise explain_error(error, in_verb=self._db is not None and not self._db.closed) from error
+        if self._is_unsent:
+            self._is_unsent = False
+            cursor = commands[1].cursor
+            row = cursor.fetchone() if cursor is not None else None
+            assert row is not None
+            self._xid, self._now = row
+        return last_cursor
+
+    def _send(self, commands: Sequence[Command]) -> Cursor:
+        db = self._require_db() if self._is_unsent else self._db
+        assert db is not None
+        if len(commands) == 1:
+            [command] = commands
+            command.cursor = db.execute(command.text.encode(), command.parameters)
+            return command.cursor
+        with db.pipeline():
+            for command in commands:
+                command.cursor = db.execute(command.text.encode(), command.parameters)
+        assert command.cursor is not None
+        return command.cursor
+
+    def _take_pending(self) -> list[Command]:
+        pending, self._pending = self._pending, []
+        return pending
+
+    def _require_db(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._db is None or self._db.closed:
+            self._db = connect(self._url)
+            if self._writes:
+                self._server_epoch = _read_server_epoch(self._db)
+                self._db.execute(_WRITER_SETUP)
+        return self._db
 
     def _resolve_lost_commit(self) -> None:
         """Look up a COMMIT that was not answered; return if it was stored, else raise `Unavailable`."""
@@ -344,6 +444,10 @@ def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
 def _first_line(error: psycopg.Error) -> str:
     """Return the first line of the message; the rest may quote the connection or the row."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
+
+
+def _format_arrays(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    return {column: _format_array(values) for column, values in columns.items()}
 
 
 def _format_array(column: Sequence[Any]) -> str:

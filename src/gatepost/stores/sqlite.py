@@ -15,7 +15,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -78,6 +78,9 @@ class SqliteConnection:
         finally:
             self._execute(f"PRAGMA busy_timeout = {int(self._busy_timeout * 1000)}")
 
+    def read_time(self) -> None:
+        """Return None: SQLite has the clock of its process."""
+
     def savepoint(self) -> None:
         self._execute("SAVEPOINT verb")
 
@@ -113,6 +116,10 @@ class SqliteConnection:
         except sqlite3.Error as error:  # fetchall can raise for a later row, too
             raise self._explain_error(error) from error
 
+    def all_later(self, name: str, parameters: Mapping[str, Any], /) -> Callable[[], list[Row]]:
+        rows = self.all(name, parameters)
+        return lambda: rows
+
     def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Read the rows one by one: a cursor reads a row when it is asked for it."""
         assert self._db is not None
@@ -131,10 +138,20 @@ class SqliteConnection:
         assert self._db is not None
         text, order = _prepare_positional(name)
         try:
-            rows = zip(*(_convert_bools(columns[column]) for column in order), strict=True)
-            return self._db.executemany(text, rows).rowcount
+            # sqlite3 would search an adapter for each boolean
+            values = [
+                [*map(int, column)] if column and type(column[0]) is bool else column
+                for column in map(columns.__getitem__, order)
+            ]
+            return self._db.executemany(text, zip(*values, strict=True)).rowcount
         except sqlite3.Error as error:
             raise self._explain_error(error) from error
+
+    def run_later(self, name: str, parameters: Mapping[str, Any], /) -> None:
+        self.run(name, parameters)
+
+    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+        self.many(name, columns)
 
     def close(self) -> None:
         if self._db is not None:
@@ -394,11 +411,6 @@ def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
     """Return the parameters with lists as JSON: the statement reads them with json_each."""
     return {**parameters, **{name: json.dumps(parameters[name]) for name in lists}}
-
-
-def _convert_bools(column: Sequence[Any]) -> Sequence[Any]:
-    """Return booleans as integers: sqlite3 would search an adapter for each of them."""
-    return [*map(int, column)] if column and isinstance(column[0], bool) else column
 
 
 @cache

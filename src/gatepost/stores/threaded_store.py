@@ -250,8 +250,8 @@ class ThreadedStore(ABC):
         if connection is None:
             connection = self._local.reader = self._open_thread_connection(writes=False)
         try:
-            now = connection.begin()
-            return query(StoreTransaction(connection, self._clock, self._limits, now), *args, **kwargs)
+            connection.begin()
+            return query(StoreTransaction(connection, self._clock, self._limits), *args, **kwargs)
         finally:
             connection.abandon()
 

@@ -45,7 +45,7 @@ def is_time_note_due(tx: Reader) -> bool:
 
 
 def note_time(tx: Transaction) -> None:
-    tx.execute("worker/maintenance/write_note", now=tx.now, digest=_digest_waits(tx))
+    tx.execute_later("worker/maintenance/write_note", now=tx.now, digest=_digest_waits(tx))
 
 
 def _digest_waits(tx: Reader) -> int:

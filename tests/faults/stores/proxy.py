@@ -149,6 +149,7 @@ class _ProxyConnection:
                 return body.rstrip(b"\0") == b"COMMIT"
             case b"P":
                 name, query, _ = body.split(b"\0", 2)
+                self._commit_statements.discard(name)  # the statement without a name is replaced
                 if query == b"COMMIT":
                     self._commit_statements.add(name)
                 return False

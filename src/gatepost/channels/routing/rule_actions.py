@@ -57,12 +57,12 @@ def update_rule(tx: Transaction, id: str, changes: Mapping[str, Any], *, by: str
         raise Conflict(f"there is a rule {spec.name!r} already", hint="take another name")
     has_same_targets = spec.targets == rule.targets  # one of them may be retired by now
     columns = _get_columns(route_rule.check_rule(spec) if has_same_targets else _check(tx, spec))
-    tx.execute("channels/route_rules/update", number=rule.number, **columns, now=tx.now)
+    tx.execute_later("channels/route_rules/update", number=rule.number, **columns, now=tx.now)
     return show_rule(tx, rule.id)
 
 
 def delete_rule(tx: Transaction, id: str, *, by: str | None) -> None:
-    tx.execute("channels/route_rules/delete", number=_require_own_rule(tx, id, by).number)
+    tx.execute_later("channels/route_rules/delete", number=_require_own_rule(tx, id, by).number)
 
 
 def show_rule(tx: Reader, id: str, *, by: str | None = None) -> RouteRule:

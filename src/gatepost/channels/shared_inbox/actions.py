@@ -49,7 +49,7 @@ def record(
     of the entry. `person` is whose session it is.
     """
     number, id = fetch_number(tx, "channels/shared_entries/take_number"), tx.new_id("entry")
-    tx.execute(
+    tx.execute_later(
         "channels/shared_entries/insert",
         number=number,
         id=id,
@@ -129,7 +129,7 @@ def _signal(tx: Transaction, channel: str, session: str, number: int) -> None:
 
 def set_metadata(tx: Transaction, number: int, metadata: Mapping[str, str]) -> None:
     """Change the metadata of an entry; it is no change for those who follow the entries."""
-    tx.execute("channels/shared_entries/set_metadata", number=number, metadata=_encode(metadata))
+    tx.execute_later("channels/shared_entries/set_metadata", number=number, metadata=_encode(metadata))
 
 
 def find_last_position(tx: Reader) -> int:

@@ -42,7 +42,7 @@ def read_secret(tx: Reader, number: int) -> str | None:
 
 
 def set_secret(tx: Transaction, number: int, secret: str | None) -> None:
-    tx.execute("channels/triggers/set_secret", number=number, secret=secret)
+    tx.execute_later("channels/triggers/set_secret", number=number, secret=secret)
 
 
 def list_page(tx: Reader, *, provider: str | None, after: int, limit: int) -> list[Trigger]:
@@ -66,13 +66,13 @@ def list_from_file(tx: Reader) -> list[Trigger]:
 
 def update(tx: Transaction, trigger: Trigger) -> None:
     columns = get_columns(trigger, "number target prompt owner active next_at scheme is_from_file")
-    tx.execute("channels/triggers/update", **columns, config=encode_config(trigger.config))
+    tx.execute_later("channels/triggers/update", **columns, config=encode_config(trigger.config))
 
 
 def delete(tx: Transaction, number: int) -> None:
     """Delete a trigger; its unrouted messages stay, without it."""
-    tx.execute("channels/route_rules/forget_trigger", trigger=number)
-    tx.execute("channels/triggers/delete", number=number)
+    tx.execute_later("channels/route_rules/forget_trigger", trigger=number)
+    tx.execute_later("channels/triggers/delete", number=number)
 
 
 def list_due(tx: Reader, limit: int) -> list[int]:
@@ -91,7 +91,7 @@ def find_next_due(tx: Reader) -> Instant | None:
 
 
 def set_next_at(tx: Transaction, number: int, next_at: Instant | None) -> None:
-    tx.execute("channels/triggers/set_next_at", number=number, next_at=next_at)
+    tx.execute_later("channels/triggers/set_next_at", number=number, next_at=next_at)
 
 
 def list_scheduled(tx: Reader, after: int, limit: int) -> list[Trigger]:
@@ -101,4 +101,6 @@ def list_scheduled(tx: Reader, after: int, limit: int) -> list[Trigger]:
 
 def reschedule(tx: Transaction, trigger: Trigger, next_at: Instant) -> None:
     """Set the next time of a trigger, unless it was changed or has fired meanwhile."""
-    tx.execute("channels/triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at)
+    tx.execute_later(
+        "channels/triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at
+    )

@@ -200,10 +200,11 @@ def _prepare_pushes(tx: Transaction, pushes: Sequence[Push]) -> list[EventDraft 
     valid_addresses = [entry for entry in addresses if not isinstance(entry, GatepostError)]
     sender_addresses = map(_parse_address, {push.sender for push in pushes if push.sender})
     valid_addresses += [entry for entry in sender_addresses if isinstance(entry, EntityAddress)]
+    take_arrivals = events.take_arrivals_later(tx, len(pushes))
     entities_by_address = directory.resolve(tx, valid_addresses)
     senders = [next(iter(entities_by_address.get(EntityAddress(push.sender or ""), ())), None) for push in pushes]
     pushes = chains.continue_chains(tx, pushes, senders)
-    arrivals = events.take_arrivals(tx, len(pushes))
+    arrivals = take_arrivals()
     drafts: list[EventDraft | PushOutcome] = []
     for push, target, sender, arrival in zip(pushes, addresses, senders, arrivals, strict=True):
         try:

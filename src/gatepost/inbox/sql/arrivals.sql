@@ -1,20 +1,13 @@
 -- name: take (sqlite)
--- The next :count places in the order of all events, as a JSON list.
-UPDATE counters
-SET value = value + :count
-WHERE name = 'arrival'
-RETURNING (
-    WITH RECURSIVE place (number) AS (
-        SELECT value - :count + 1
-        UNION ALL
-        SELECT number + 1 FROM place WHERE number < value
-    )
-    SELECT json_group_array(number) FROM place
-) AS arrivals
+-- The next :count places in the order of all events: the last of them, because there is one writer, and so they follow
+-- each other.
+UPDATE counters SET value = value + :count WHERE name = 'arrival' RETURNING value AS last, NULL AS arrivals
 
 -- name: take (postgres)
--- The next :count places in the order of all events, as a JSON list.
-SELECT json_agg(nextval('arrivals'))::text AS arrivals FROM generate_series(1, :count)
+-- The next :count places in the order of all events: the last of them, and all as a JSON list, because other writers
+-- may have taken some between them.
+SELECT max(number) AS last, json_agg(number)::text AS arrivals
+FROM (SELECT nextval('arrivals') AS number FROM generate_series(1, :count)) AS places
 
 -- name: find_first_arrivals
 -- For each instant from `since` on, every `step` until `until`: the first event that was created then or later, or the

@@ -222,7 +222,8 @@ FROM (
 GROUP BY recipient
 
 -- name: take
-UPDATE items SET state = 'claimed', claim = :claim
+-- Puts items that are still pending under a claim, given by its id.
+UPDATE items SET state = 'claimed', claim = (SELECT number FROM claims WHERE id = :claim)
 WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
 RETURNING arrival
 
@@ -328,7 +329,10 @@ WHERE recipient = :recipient AND seen_at IS NULL
     AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
 
 -- name: deliver
-UPDATE items SET state = 'delivered', ended_at = :now WHERE claim = :claim AND state = 'claimed'
+-- The items of a claim that was acked, by its owner and with its fence: the statement need not wait to hear that it was.
+UPDATE items SET state = 'delivered', ended_at = :now
+WHERE claim = (SELECT number FROM claims WHERE id = :claim AND owner = :owner AND fence = :fence AND outcome = 'acked')
+    AND state = 'claimed'
 
 -- name: release
 UPDATE items SET state = 'pending', claim = NULL WHERE claim = :claim AND state = 'claimed'

@@ -86,7 +86,7 @@ def connect(
     if pending is not None:
         raise Conflict(f"there is a connection of {entity.name!r} with {peer_account} already: {pending.id}")
     id = tx.new_id("con")
-    tx.execute(
+    tx.execute_later(
         "ledger/connections/insert",
         id=id,
         network=network,
@@ -176,7 +176,7 @@ def record_request(
     if connections.count_requested(tx, topic.network, entity.number) >= MAX_REQUESTS:
         return f"{MAX_REQUESTS} requests wait for an answer"
     id = tx.new_id("con")
-    tx.execute(
+    tx.execute_later(
         "ledger/connections/insert",
         id=id,
         network=topic.network,

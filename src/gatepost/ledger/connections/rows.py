@@ -66,11 +66,11 @@ def set_state(tx: Transaction, number: int, state: ConnectionState, *, before: S
 
 def set_request(tx: Transaction, number: int, peer_inbound: str, request: int) -> None:
     """Save where a request was posted: its number in the inbound topic of the other."""
-    tx.execute("ledger/connections/set_request", number=number, peer_inbound=peer_inbound, request=request)
+    tx.execute_later("ledger/connections/set_request", number=number, peer_inbound=peer_inbound, request=request)
 
 
 def open(tx: Transaction, number: int, *, peer: int, topic: int) -> None:
-    tx.execute("ledger/connections/open", number=number, peer=peer, topic=topic)
+    tx.execute_later("ledger/connections/open", number=number, peer=peer, topic=topic)
 
 
 def read_message_count(tx: Reader, number: int, hour: int) -> int:
@@ -81,4 +81,4 @@ def read_message_count(tx: Reader, number: int, hour: int) -> int:
 
 def count_message(tx: Transaction, number: int, hour: int) -> None:
     """Count a message of the other end."""
-    tx.execute("ledger/connections/count_message", number=number, hour=hour)
+    tx.execute_later("ledger/connections/count_message", number=number, hour=hour)

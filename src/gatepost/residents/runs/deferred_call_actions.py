@@ -48,7 +48,7 @@ def defer_call(
     """
     renew_lease(tx, run_lease)
     id = tx.new_id("call")
-    tx.execute(
+    tx.execute_later(
         "residents/calls/insert",
         id=id,
         tool=call.tool,
@@ -103,7 +103,7 @@ def _end_call(tx: Transaction, call: OpenCall, run: Run, status: CallStatus, res
     )
     with suppress(Refused):  # it has retired: nobody waits for the result
         push.push_event(tx, result_push)
-    tx.execute("residents/runs/complete_waiting", number=run.number)  # does nothing while another call is open
+    tx.execute_later("residents/runs/complete_waiting", number=run.number)  # does nothing while another call is open
     tx.after_commit(Signal(Topic("run", run.id), "answer"))
     ended_call = _CALL.fetch_one(tx, "residents/calls/read", id=call.id)
     assert ended_call is not None

@@ -63,7 +63,7 @@ def end(tx: Transaction, run: int, status: RunStatus, **result: Unpack[RunResult
 def insert_step(tx: Transaction, run: int, number: int, turn: Turn, call: str | None = None) -> None:
     """Store a step; `call` is the call of the run that a result answers, and a call has one result."""
     body = _encode_turn(turn).decode()
-    tx.execute(
+    tx.execute_later(
         "residents/steps/insert", run=run, number=number, kind=_KINDS[type(turn)], call=call, body=body, now=tx.now
     )
 
@@ -87,4 +87,4 @@ def read_mind(tx: Reader, agent: int) -> MindSummaries:
 def insert_mind(tx: Transaction, agent: int, mind: MindSummaries) -> None:
     summaries = msgspec.json.encode(mind.summaries).decode()
     columns = get_columns(mind, "run dropped_count")
-    tx.execute("residents/minds/insert", agent=agent, summaries=summaries, now=tx.now, **columns)
+    tx.execute_later("residents/minds/insert", agent=agent, summaries=summaries, now=tx.now, **columns)

@@ -1,0 +1,115 @@
+"""
+How often a verb waits for PostgreSQL: each wait takes longer than most statements do. What nobody has to wait for is
+sent with the next statement, or with COMMIT.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from gatepost.core.ports import Store, Transaction
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.errors import Invalid
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
+from gatepost.stores.group_commit import PendingCall
+from gatepost.stores.postgres import Command, Cursor, PostgresConnection
+from gatepost.stores.threaded_store import ThreadedStore
+from gatepost.testing import Kit
+
+
+@pytest.fixture
+def store(migrated_postgres_url: str) -> Iterator[Store]:
+    """A store with the clock of the database, whose connections have been opened."""
+    with Kit(migrated_postgres_url) as kit:
+        store = kit.store
+        store._prefer_clock = False  # type: ignore[attr-defined]
+        store.run_sync(directory.register, EntitySpec(name="ann", kind=EntityKind.AGENT))
+        store.read_sync(inbox.peek, "ann")
+        yield store
+
+
+@contextmanager
+def count_exchanges() -> Iterator[list[int]]:
+    """Yield a list to which each round trip adds the number of its statements."""
+    sizes: list[int] = []
+    send = PostgresConnection._send
+
+    def send_and_count(self: PostgresConnection, commands: Sequence[Command]) -> Cursor:
+        sizes.append(len(commands))
+        return send(self, commands)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresConnection, "_send", send_and_count)
+        yield sizes
+
+
+def build_push(key: str) -> Push:
+    return Push(to="ann", source="test", content=key, dedup_key=key)
+
+
+def test_a_push_waits_three_times(store: Store) -> None:
+    with count_exchanges() as sizes:
+        store.run_sync(push.push_event, build_push("one"))
+    # BEGIN, the time, arrivals, names; items; events, accounts, COMMIT
+    assert sizes == [4, 1, 3]
+
+
+def test_a_hundred_pushes_wait_as_often(store: Store) -> None:
+    with count_exchanges() as sizes:
+        store.run_sync(push.push_all, [build_push(str(number)) for number in range(100)])
+    assert len(sizes) == 3
+
+
+def test_a_claim_waits_four_times(store: Store) -> None:
+    store.run_sync(push.push_all, [build_push(str(number)) for number in range(5)])
+    with count_exchanges() as sizes:
+        batch = store.run_sync(inbox.claim, "ann", owner="s-1")
+    assert [item.event.content for item in batch.items] == ["0", "1", "2", "3", "4"]
+    # BEGIN, the time, the name; lock, candidates, state; claim, items under it, their rows; COMMIT
+    assert sizes == [3, 3, 3, 1]
+    assert batch.claim is not None
+    with count_exchanges() as sizes:
+        assert store.run_sync(inbox.ack, batch.claim.id, owner="s-1", fence=batch.claim.fence) == 5
+    # BEGIN, the time; the end of the claim, its items; COMMIT
+    assert sizes == [2, 2, 1]
+
+
+def test_a_query_waits_once_for_its_rows(store: Store) -> None:
+    with count_exchanges() as sizes:
+        store.read_sync(directory.find, "ann")
+    assert sizes == [3]
+
+
+def test_an_error_of_a_statement_that_was_sent_later_is_that_of_its_verb(store: Store) -> None:
+    """Each verb has a savepoint; the one whose statement fails is undone, and the others are stored."""
+
+    def fail_later(tx: Transaction) -> None:
+        directory.find(tx, "ann")
+        tx.execute_later("inbox/inboxes/insert", recipient=-1, cursor=0)  # there is no such entity
+
+    def refuse(tx: Transaction) -> None:
+        raise Invalid("before it has asked anything")
+
+    outcomes = run_as_group(
+        store,
+        lambda tx: directory.register(tx, EntitySpec(name="bob", kind=EntityKind.AGENT)),
+        fail_later,
+        refuse,
+        lambda tx: directory.register(tx, EntitySpec(name="cem", kind=EntityKind.AGENT)),
+    )
+    assert [error is None for error in outcomes] == [True, False, False, True]
+    assert [entity.name for entity in store.read_sync(directory.page)] == ["ann", "bob", "cem"]
+
+
+def run_as_group(store: Store, *verbs: Callable[[Transaction], object]) -> list[BaseException | None]:
+    assert isinstance(store, ThreadedStore)
+    writer = store._make_writer(store.connect(writes=True))
+    try:
+        return [outcome.error for outcome in writer.write([PendingCall(verb, ()) for verb in verbs])]
+    finally:
+        writer.close()
