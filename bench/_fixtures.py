@@ -10,6 +10,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox.event import Push
+from gatepost.inbox.push.api import PushEvent
 
 AGENTS: Final = 100
 CONTENT: Final = "The quarterly figures are in; please look them over before noon. ".ljust(200, ".")
@@ -39,6 +40,10 @@ def get_agent_name(number: int) -> str:
 
 def build_push(number: int, source: str = "bench") -> Push:
     return Push(to=get_agent_name(number), source=source, content=CONTENT, dedup_key=create_key())
+
+
+def build_request(number: int, source: str = "bench") -> PushEvent:
+    return PushEvent(to=get_agent_name(number), source=source, content=CONTENT, dedup_key=create_key())
 
 
 def create_key() -> str:

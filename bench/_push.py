@@ -1,6 +1,6 @@
 """
-Durable push in process: callers in one event loop, each of which awaits its push before the next one, against raw
-inserts.
+Durable push in process: callers in one event loop, each of which awaits `Gatepost.send(PushEvent(...))` before its next
+one, against raw inserts.
 
 The floor inserts prepared rows into every table that a push writes, and commits once for as many pushes as there are
 callers. The rows are copies of what a push wrote, with their own arrivals, ids and keys. The statements of one push are
@@ -11,15 +11,17 @@ database each, and both grow at the same pace.
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from bench import _fixtures
 from bench._measure import Effort, measure_in_turns
 from bench._raw import RawDatabase, find_written_tables
 from bench._table import Row, Target, rate
+from gatepost import Gatepost
 from gatepost.core.ports import Store
-from gatepost.inbox.event import Push, PushResult
 from gatepost.inbox.push import actions as push
+from gatepost.inbox.push.api import PushEvent, PushResultView
 
 #: the number of callers that has a target
 TARGET_CALLERS: Final = 100
@@ -34,43 +36,71 @@ class Floor(Protocol):
         ...
 
 
-def compare(
-    database: str, store: Store, floor: Floor, floor_words: str, target: Target, effort: Effort
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Pushes of so many callers, against a floor that commits as many rows, or fewer, at once."""
+
+    callers: int
+    floor: Floor
+    floor_words: str
+    target: Target | None = None
+    #: rows that the floor commits at once; None for as many as there are callers
+    batch: int | None = None
+
+
+def compare_all(
+    database: str, url: str, floor: Floor, floor_words: str, target: Target, effort: Effort
 ) -> Iterator[Row]:
+    """Compare with a floor that writes the same tables, for several numbers of callers, of which one has a target."""
+    comparisons = [
+        Comparison(callers, floor, floor_words, target if callers == TARGET_CALLERS else None)
+        for callers in CALLER_COUNTS
+    ]
+    yield from compare(database, url, comparisons, effort)
+
+
+def compare(database: str, url: str, comparisons: Sequence[Comparison], effort: Effort) -> Iterator[Row]:
     with asyncio.Runner() as runner:
-        for callers in CALLER_COUNTS:
-            has_target = callers == TARGET_CALLERS
-            count = min(effort.pushes, callers * MAX_PUSHES_PER_CALLER)
-
-            def ours(callers: int = callers, count: int = count) -> float:
-                pushes = [_fixtures.build_push(number) for number in range(count)]
-                return runner.run(run_pushes(store, callers, pushes))
-
-            def raw(callers: int = callers, count: int = count) -> float:
-                return floor.insert(count, callers)
-
-            yield Row(
-                claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}",
-                floor=f"{floor_words}, commit every {callers}",
-                measurement=measure_in_turns(raw, ours, effort.rounds if has_target else effort.untargeted_rounds),
-                unit=rate,
-                target=target if has_target else None,
-            )
+        post = Gatepost(url)
+        runner.run(post.__aenter__())
+        try:
+            for comparison in comparisons:
+                yield _compare_one(database, runner, post, comparison, effort)
+        finally:
+            runner.run(post.__aexit__(None, None, None))
 
 
-async def run_pushes(store: Store, callers: int, pushes: Sequence[Push]) -> float:
+def _compare_one(database: str, runner: asyncio.Runner, post: Gatepost, comparison: Comparison, effort: Effort) -> Row:
+    callers, batch = comparison.callers, comparison.batch or comparison.callers
+    count = min(effort.pushes, callers * MAX_PUSHES_PER_CALLER)
+
+    def ours() -> float:
+        return runner.run(run_pushes(post, callers, [_fixtures.build_request(number) for number in range(count)]))
+
+    return Row(
+        claim=f"durable push by `Gatepost.send`, {database}, {callers} caller{'s' if callers > 1 else ''}",
+        floor=f"{comparison.floor_words}, commit every {batch}",
+        measurement=measure_in_turns(
+            lambda: comparison.floor.insert(count, batch),
+            ours,
+            effort.rounds if comparison.target else effort.untargeted_rounds,
+        ),
+        unit=rate,
+        target=comparison.target,
+    )
+
+
+async def run_pushes(post: Gatepost, callers: int, pushes: Sequence[PushEvent]) -> float:
     """Share these among callers; return how many were pushed a second."""
 
-    async def push_share(share: Sequence[Push]) -> list[push.PushOutcome]:
-        return [(await store.run(push.push_all, [event_push], lane=event_push.to))[0] for event_push in share]
+    async def push_share(share: Sequence[PushEvent]) -> list[PushResultView]:
+        return [await post.send(event_push) for event_push in share]
 
     shares = [pushes[number::callers] for number in range(callers)]
     start = time.perf_counter()
-    outcomes = await asyncio.gather(*map(push_share, shares))
+    results = await asyncio.gather(*map(push_share, shares))
     seconds = time.perf_counter() - start
-    for outcome in (outcome for share in outcomes for outcome in share):
-        assert isinstance(outcome, PushResult), outcome
-        assert not any(delivery.duplicate for delivery in outcome.deliveries)
+    assert not any(delivery.duplicate for share in results for result in share for delivery in result.recipients)
     return len(pushes) / seconds
 
 

@@ -34,13 +34,13 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         Postgres(fsync="on" if effort.fsync else "off") as server,
         server.create_database() as url,
         server.create_database() as raw_url,
-        closing(_fixtures.create_agents(open_store(url))) as store,
+        closing(_fixtures.create_agents(open_store(url))),
         closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
         closing(RawPostgres(raw_url)) as raw,
     ):
         _push.check_written_tables(raw_store, raw, TABLES)
-        yield from _push.compare(
-            "PostgreSQL", store, Inserts(raw), "raw psycopg unnest into the same tables", at_least(0.60), effort
+        yield from _push.compare_all(
+            "PostgreSQL", url, Inserts(raw), "raw psycopg unnest into the same tables", at_least(0.60), effort
         )
 
 

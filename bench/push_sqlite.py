@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 from bench import _fixtures, _push
@@ -14,6 +15,7 @@ from bench._measure import FULL, Effort
 from bench._raw import RawSqlite, read_newest_row
 from bench._table import Row, at_least
 from gatepost.app import open_store
+from gatepost.stores.sqlite import open_file
 
 #: the tables a push writes
 TABLES: Final = {"counters", "events", "items", "accounts"}
@@ -31,14 +33,45 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="gatepost-bench-") as folder:
         url, raw_url = f"sqlite:///{folder}/ours.db", f"sqlite:///{folder}/raw.db"
         with (
-            closing(_fixtures.create_agents(open_store(url))) as store,
+            closing(_fixtures.create_agents(open_store(url))),
             closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
             closing(RawSqlite(raw_url)) as raw,
         ):
             _push.check_written_tables(raw_store, raw, TABLES)
-            yield from _push.compare(
-                "SQLite FULL", store, Inserts(raw), "raw executemany into the same tables", at_least(0.50), effort
+            yield from _push.compare_all(
+                "SQLite FULL", url, Inserts(raw), "raw executemany into the same tables", at_least(0.50), effort
             )
+            yield from _push.compare("SQLite FULL", url, list_bare_comparisons(Path(folder)), effort)
+
+
+def list_bare_comparisons(folder: Path) -> list[_push.Comparison]:
+    """Comparisons with what stores an event and nothing else: so the tables, too, are measured."""
+    one_row, table = "raw insert of one row", "raw executemany into one table without other indexes"
+    return [
+        _push.Comparison(1, BareInserts(folder / "bare-1.db"), one_row, at_least(0.45)),
+        _push.Comparison(16, BareInserts(folder / "bare-16.db"), one_row, batch=1),
+        _push.Comparison(100, BareInserts(folder / "bare-100.db"), table, at_least(0.22)),
+    ]
+
+
+class BareInserts:
+    """Appends the columns of an event to a table that has nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = open_file(path, 30.0)
+        self._db.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, id, recipient, key, content)")
+
+    def insert(self, count: int, batch: int) -> float:
+        batches = [
+            [(_fixtures.create_event_id(), index, _fixtures.create_key(), _fixtures.CONTENT) for index in indexes]
+            for indexes in _push.split_batches(count, batch)
+        ]
+        start = time.perf_counter()
+        for rows in batches:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT INTO rows (id, recipient, key, content) VALUES (?, ?, ?, ?)", rows)
+            self._db.execute("COMMIT")
+        return count / (time.perf_counter() - start)
 
 
 class Inserts:
