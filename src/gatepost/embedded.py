@@ -114,7 +114,7 @@ class Gatepost:
         `channels`, this process reads and sends on channels, as a gateway does.
         """
         self._bus = SignalBus()  # no transport: another process on this store finds new work by its next query
-        self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit)
+        self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit, writes_in_loop=True)
         self._environ = environ
         self._has_channels = channels
         self._agents: dict[str, Agent] = {}

@@ -17,8 +17,10 @@ from gatepost.core.ports import Row
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.stores import threaded_store as threaded
+from gatepost.stores.call_queues import SharedTurns, WriteQueue
 from gatepost.stores.group_commit import CallOutcome, GroupWriter, PendingCall, StoreConnection
-from gatepost.stores.threaded_store import ThreadedStore, WriteQueue
+from gatepost.stores.sqlite import SqliteConnection
+from gatepost.stores.threaded_store import ThreadedStore
 
 PointHandler = Callable[[str], None]
 
@@ -36,6 +38,14 @@ class WatchedConnection:
 
     def read_time(self) -> Instant | None:
         return self._connection.read_time()
+
+    def try_to_begin(self) -> bool:
+        with self._report_around("begin"):
+            return isinstance(self._connection, SqliteConnection) and self._connection.try_to_begin()
+
+    def copy_journal(self) -> None:
+        assert isinstance(self._connection, SqliteConnection)
+        self._connection.copy_journal()
 
     def savepoint(self) -> None:
         with self._report_around("savepoint"):
@@ -103,6 +113,9 @@ def watch_store(store: ThreadedStore, on_point: PointHandler) -> None:
         connection = open_connection(writes=writes)
         return WatchedConnection(connection, on_point) if writes else connection
 
+    def make_watched_writer(connection: StoreConnection) -> GroupWriter:
+        return GroupWriter(connection, store._clock, store._limits, send_watched_signals)
+
     def send_watched_signals(signals: Sequence[Signal]) -> None:
         on_point("before signals")
         send_signals(signals)
@@ -114,12 +127,15 @@ def watch_store(store: ThreadedStore, on_point: PointHandler) -> None:
         on_point("after answer")
 
     def make_write_queue(number: int) -> WriteQueue:
-        writer = GroupWriter(open_watched(writes=True), store._clock, store._limits, send_watched_signals)
+        writer = store._turns or make_watched_writer(open_watched(writes=True))
         return WriteQueue(writer, handle_outcomes, f"watched-{number}")
 
     store.connect = open_watched  # type: ignore[method-assign]
     store._make_write_queue = make_write_queue  # type: ignore[method-assign]
     store._signal_sink = send_watched_signals
+    if store._turns is not None:
+        watched = WatchedConnection(open_connection(writes=True), on_point)
+        store._turns = SharedTurns(watched, make_watched_writer)
 
 
 class KillPoint:

@@ -11,9 +11,9 @@ import pytest
 
 from gatepost.app import open_store
 from gatepost.errors import Unavailable
+from gatepost.stores.call_queues import WriteQueue
 from gatepost.stores.group_commit import CallOutcome, PendingCall
 from gatepost.stores.sqlite import FileIdentity, SqliteConnection
-from gatepost.stores.threaded_store import WriteQueue
 
 HOUR_SECONDS = 3600.0
 

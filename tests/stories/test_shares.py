@@ -29,8 +29,8 @@ from gatepost.inbox.push import actions as push_actions
 from gatepost.inbox.push.api import PushEvents
 from gatepost.operations.access import Caller, CallerKind
 from gatepost.plans import actions as plans
+from gatepost.stores.call_queues import WriteQueue
 from gatepost.stores.group_commit import CallOutcome, PendingCall
-from gatepost.stores.threaded_store import WriteQueue
 from gatepost.testing import Kit
 from gatepost.testing.conformance.fixtures import yield_to_loop
 from tests.plans.plan_specs import parse_spec

@@ -16,7 +16,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from typing import Any, Final
 from gatepost.core.ports import Row
 from gatepost.errors import Damaged, Unavailable
 from gatepost.stores import schema_versions as schema
+from gatepost.stores.call_queues import SharedTurns
 from gatepost.stores.group_commit import fit_rows
 from gatepost.stores.row_mapping import RowMaker
 from gatepost.stores.statements import PARAMETER, ConstraintViolation, get_statement
@@ -32,6 +33,8 @@ from gatepost.stores.threaded_store import ThreadedStore
 _LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: a shorter time in the queue is ignored, in seconds
 _SHORT_WAIT: Final = 0.5
+#: more seconds than any wait
+_NO_WAIT: Final = 1e9
 #: pages after which the WAL is copied into the file, and bytes that the WAL file keeps then
 _CHECKPOINT_PAGES: Final = 4_000
 _MAX_WAL_BYTES: Final = _CHECKPOINT_PAGES * 4_096
@@ -58,6 +61,8 @@ class SqliteConnection:
         except Unavailable:
             self.close()
             raise
+        if self._db is not None and self._db.in_transaction:  # `try_to_begin` has begun it
+            return
         if self._db is None:
             self._db = open_file(self._path, self._busy_timeout)
             self._identity.check()
@@ -69,6 +74,18 @@ class SqliteConnection:
             self._execute("BEGIN IMMEDIATE")
         else:
             self._begin_after_wait(waited_seconds)
+
+    def try_to_begin(self) -> bool:
+        try:
+            self.begin(_NO_WAIT)
+        except Unavailable:  # whoever writes it later says why
+            return False
+        return True
+
+    def copy_journal(self) -> None:
+        with suppress(sqlite3.Error):  # the next commit says what is wrong
+            if self._db is not None:
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _begin_after_wait(self, waited_seconds: float) -> None:
         """Begin to write. The time that the call waited in the queue counts towards the time to wait for the lock."""
@@ -206,14 +223,16 @@ class FileIdentity:
 
 class SqliteStore(ThreadedStore):
     dialect = "sqlite"
-    has_one_writer = True
 
     def __init__(self, path: Path, *, busy_timeout: float = 30.0, **options: Any) -> None:
-        super().__init__(**options)
         self._path = path
         self._busy_timeout = busy_timeout
         self._identity = FileIdentity(path)
         self._wal_pages = 0
+        super().__init__(**options)
+
+    def _make_turns(self) -> SharedTurns:
+        return SharedTurns(self.connect(writes=True), self._make_writer)
 
     def connect(self, *, writes: bool) -> SqliteConnection:
         return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)

@@ -2,181 +2,53 @@
 The common part of both stores: threads that write, threads that read, and the four methods that use them.
 
 Synchronous callers (the command line, hooks) get a connection for their own thread, and no other thread is started. On
-SQLite, which has one writer, those that wait at the same time share a commit (`SharedTurns`). Asynchronous callers use
-the write queues and the read pool: calls of one turn of the event loop are handed over together, and the outcomes of a
-group come back together, so a group costs two switches between threads, whatever its size.
+SQLite, which has one writer, all threads write through one connection, and those that wait at the same time share a
+commit (`SharedTurns`). Asynchronous callers use the write queues and the read pool: calls of one turn of the event loop
+are handed over together, and the outcomes of a group come back together, so a group costs two switches between
+threads, whatever its size.
+
+With `writes_in_loop`, a small call that is alone is written by the event loop itself, which is quicker than two
+switches: if nothing waits in the queue, nobody else writes, and the disk was quick before.
 
 Modules that only asynchronous callers need are imported at the first such call: a hook of a guest has to start fast.
 """
 
-import queue
 import threading
 import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost.core.limits import Limits
-from gatepost.core.ports import Clock, SignalSink, ignore_signals
+from gatepost.core.ports import Clock, SignalSink, ignore_signals, is_batched
 from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
+from gatepost.stores.call_queues import ReadPool, SharedTurns, WriteQueue
 from gatepost.stores.disk_space import DiskSpace
 from gatepost.stores.group_commit import (
-    MAX_ELEMENTS,
-    MAX_SAVEPOINTS,
     CallOutcome,
     GroupWriter,
     PendingCall,
     StoreConnection,
     StoreTransaction,
     measure_calls,
-    weigh_call,
 )
 
 if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-OutcomeHandler = Callable[[Sequence[tuple[PendingCall, CallOutcome]]], None]
 
-_READ_THREADS: Final = 2
-
-
-class WriteQueue:
-    """
-    A queue of calls, and a thread that writes them, one group at a time.
-
-    The thread takes the first call and all that came with it, up to the limits of a group. While it waits for the disk,
-    more calls gather, so groups grow with the load by themselves and no call waits for others to come.
-
-    The calls of a group run lane by lane, in the order of the lanes' names. A lane names what its verbs lock (a space,
-    an inbox). So groups that run at the same time, in other processes too, lock in the same order: they wait for each
-    other and do not deadlock.
-    """
-
-    def __init__(self, writer: GroupWriter, on_outcomes: OutcomeHandler, name: str) -> None:
-        """`on_outcomes` is called on the writing thread with the outcomes of each group."""
-        self._writer = writer
-        self._on_outcomes = on_outcomes
-        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def put(self, call: PendingCall) -> None:
-        self._calls.put(call)
-
-    def close(self) -> None:
-        """Write the calls in the queue, then stop."""
-        self._calls.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        overflow: PendingCall | None = None
-        while True:
-            first_call = overflow or self._calls.get()
-            if first_call is None:
-                break
-            calls, overflow, is_closing = _collect_group(self._calls, first_call)
-            calls.sort(key=lambda call: call.lane)
-            waited_seconds = time.monotonic() - min(call.waiting_since for call in calls)
-            try:
-                outcomes = self._writer.write(calls, waited_seconds=waited_seconds)
-            except BaseException as error:  # noqa: BLE001 (all callers get every error)
-                outcomes = [CallOutcome(error=Unavailable(f"the writer failed: {error}")) for _ in calls]
-            self._on_outcomes(list(zip(calls, outcomes, strict=True)))
-            if is_closing:  # there is no overflow then: what closes the queue is its last entry
-                break
-        self._writer.close()
-
-
-def _collect_group(
-    waiting_calls: "queue.SimpleQueue[PendingCall | None]", first_call: PendingCall
-) -> tuple[list[PendingCall], PendingCall | None, bool]:
-    """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
-    calls = [first_call]
-    savepoints, elements = weigh_call(first_call)
-    while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:
-        try:
-            call = waiting_calls.get_nowait()
-        except queue.Empty:
-            break
-        if call is None:
-            return calls, None, True
-        call_weight = weigh_call(call)
-        if elements + call_weight[1] > MAX_ELEMENTS:
-            return calls, call, False
-        savepoints, elements = savepoints + call_weight[0], elements + call_weight[1]
-        calls.append(call)
-    return calls, None, False
-
-
-class SharedTurns:
-    """
-    Threads that write in turns: the thread whose turn it is writes the calls of all that wait, in one transaction.
-
-    A thread alone writes at once, and wakes no other. While it waits for the disk the calls of other threads gather;
-    one of them writes those of all, and the others find their outcomes when their turn comes.
-    """
-
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._waiting_calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
-        self._overflow: PendingCall | None = None
-
-    def write(self, writer: GroupWriter, call: PendingCall) -> CallOutcome:
-        """Return the outcome of a call. `writer` is that of this thread; another one may write the call."""
-        self._waiting_calls.put(call)
-        with self._turn:
-            while call.outcome is None:
-                first_call = self._overflow or self._waiting_calls.get_nowait()
-                assert first_call is not None
-                calls, self._overflow, _ = _collect_group(self._waiting_calls, first_call)
-                outcomes = [CallOutcome(error=Unavailable("the writing thread was interrupted")) for _ in calls]
-                try:
-                    outcomes = writer.write(calls, waited_seconds=time.monotonic() - first_call.waiting_since)
-                finally:
-                    for written_call, outcome in zip(calls, outcomes, strict=True):
-                        written_call.outcome = outcome
-        return call.outcome
-
-
-class ReadPool:
-    """A queue of queries, and a few threads that run them; each has its own connection, and takes any query."""
-
-    def __init__(self, run_query: Callable[..., Any], on_outcomes: OutcomeHandler) -> None:
-        self._run_query = run_query
-        self._on_outcomes = on_outcomes
-        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
-        names = [f"gatepost-read-{number}" for number in range(_READ_THREADS)]
-        self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for name in names]
-        for thread in self._threads:
-            thread.start()
-
-    def put(self, call: PendingCall) -> None:
-        self._calls.put(call)
-
-    def close(self) -> None:
-        """Run the queries in the queue, then stop."""
-        for _ in self._threads:
-            self._calls.put(None)
-        for thread in self._threads:
-            thread.join()
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            try:
-                outcome = CallOutcome(self._run_query(call.verb, *call.args, **call.kwargs))
-            except BaseException as error:  # noqa: BLE001 (the caller gets every error)
-                outcome = CallOutcome(error=error)
-            self._on_outcomes([(call, outcome)])
+#: elements of a call that an event loop writes itself, seconds after which a write was not quick, and calls that are
+#: queued after such a write
+_MAX_LOOP_ELEMENTS: Final = 10
+_QUICK_WRITE: Final = 0.002
+_DETOURS: Final = 50
 
 
 class ThreadedStore(ABC):
-    #: whether the database has one writer at a time, so that threads lose nothing if they write in turns
-    has_one_writer: ClassVar[bool] = False
-
     def __init__(
         self,
         *,
@@ -185,8 +57,12 @@ class ThreadedStore(ABC):
         limits: Limits | None = None,
         signal_sink: SignalSink = ignore_signals,
         writers: int = 1,
+        writes_in_loop: bool = False,
     ) -> None:
-        """With `prefer_clock`, time comes from `clock` even if the database has its own: for tests."""
+        """
+        With `prefer_clock`, time comes from `clock` even if the database has its own: for tests. With `writes_in_loop`
+        an event loop may write a small call itself.
+        """
         self._clock = clock
         self._prefer_clock = prefer_clock
         self._limits = limits or Limits()
@@ -196,7 +72,10 @@ class ThreadedStore(ABC):
         self._write_queues: list[WriteQueue] = []
         self._read_pool: ReadPool | None = None
         self._local = threading.local()
-        self._turns = SharedTurns() if self.has_one_writer else None
+        #: calls in the write queues that were not answered yet
+        self._queued_count = 0
+        #: calls of an event loop that are to be queued before the next is written there
+        self._detour_count = 0
         #: connections of threads that use the synchronous methods
         self._thread_connections: list[tuple[threading.Thread, StoreConnection]] = []
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
@@ -207,6 +86,8 @@ class ThreadedStore(ABC):
         self.commit_count = 0
         #: how often the signal sink raised after a commit
         self.signal_failures = 0
+        self._turns = self._make_turns()
+        self._writes_in_loop = writes_in_loop and self._turns is not None
 
     @abstractmethod
     def connect(self, *, writes: bool) -> StoreConnection:
@@ -214,6 +95,10 @@ class ThreadedStore(ABC):
 
     @abstractmethod
     def measure_free_space(self) -> int | None: ...
+
+    def _make_turns(self) -> SharedTurns | None:
+        """Return the turns of threads that write; None if each has a connection of its own."""
+        return None
 
     @abstractmethod
     def write_and_undo(self, size: int) -> None:
@@ -231,15 +116,19 @@ class ThreadedStore(ABC):
 
     def run_sync(self, verb: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
-        writer: GroupWriter | None = getattr(self._local, "writer", None)
-        if writer is None:
-            writer = self._local.writer = self._make_writer(self._open_thread_connection(writes=True))
         call = PendingCall(verb, args, kwargs)
-        outcome = self._turns.write(writer, call) if self._turns is not None else writer.write([call])[0]
+        outcome = self._turns.write_call(call) if self._turns is not None else self._get_own_writer().write([call])[0]
         if outcome.error is not None:
             raise outcome.error
         value: T = outcome.value
         return value
+
+    def _get_own_writer(self) -> GroupWriter:
+        """Return the writer of this thread."""
+        writer: GroupWriter | None = getattr(self._local, "writer", None)
+        if writer is None:
+            writer = self._local.writer = self._make_writer(self._open_thread_connection(writes=True))
+        return writer
 
     def read_sync(self, query: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         self._refuse_if_closed()
@@ -288,6 +177,8 @@ class ThreadedStore(ABC):
             write_queue.close()
         if self._read_pool is not None:
             self._read_pool.close()
+        if self._turns is not None:
+            self._turns.close()
         for _, connection in self._thread_connections:
             connection.close()
         self._thread_connections.clear()
@@ -317,15 +208,45 @@ class ThreadedStore(ABC):
     def _submit_calls(self, loop: "asyncio.AbstractEventLoop") -> None:
         """Put the calls of this turn of the loop into the write queues, unless `close` has done so."""
         with self._lock:
-            if calls := self._pending_calls.pop(loop, None):
+            calls = self._pending_calls.pop(loop, [])
+            may_write = self._writes_in_loop and not self._is_closed and not self._queued_count and len(calls) == 1
+        if may_write and self._write_in_loop(calls[0][1]):
+            return
+        with self._lock:
+            if calls:
+                self._queued_count += len(calls)
                 self._write_queues = self._write_queues or [
                     self._make_write_queue(number) for number in range(self._writers)
                 ]
-                for writer_index, call in calls:
-                    self._write_queues[writer_index].put(call)
+            for writer_index, call in calls:
+                self._write_queues[writer_index].put(call)
+
+    def _write_in_loop(self, call: PendingCall) -> bool:
+        """Write a call in this event loop, if that is quick; return False if it has to be queued."""
+        assert self._turns is not None
+        if not is_batched(call.verb) or len(call.args[0]) > _MAX_LOOP_ELEMENTS:
+            return False
+        if self._detour_count:
+            self._detour_count -= 1
+            return False
+        start = time.monotonic()
+        outcome = self._turns.try_to_write(call)
+        if time.monotonic() - start > _QUICK_WRITE:
+            self._detour_count = _DETOURS
+        if outcome is None:
+            return False
+        assert call.future is not None
+        _resolve_futures([(call.future, outcome)])
+        return True
 
     def _make_write_queue(self, number: int) -> WriteQueue:
-        return WriteQueue(self._make_writer(self.connect(writes=True)), _deliver_outcomes, f"gatepost-write-{number}")
+        writer = self._turns or self._make_writer(self.connect(writes=True))
+        return WriteQueue(writer, self._deliver_queued, f"gatepost-write-{number}")
+
+    def _deliver_queued(self, pairs: Sequence[tuple[PendingCall, CallOutcome]]) -> None:
+        with self._lock:
+            self._queued_count -= len(pairs)
+        _deliver_outcomes(pairs)
 
     def _make_writer(self, connection: StoreConnection) -> GroupWriter:
         return GroupWriter(
