@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gatepost.core.ports import Store, Transaction
+from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -16,15 +16,17 @@ from gatepost.errors import Invalid
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Push
 from gatepost.inbox.push import actions as push
+from gatepost.stores import postgres
 from gatepost.stores.group_commit import PendingCall
 from gatepost.stores.postgres import Command, Cursor, PostgresConnection
 from gatepost.stores.threaded_store import ThreadedStore
-from gatepost.testing import Kit
+from gatepost.testing import WAIT_TIMEOUT, Kit
 
 
 @pytest.fixture
-def store(migrated_postgres_url: str) -> Iterator[Store]:
+def store(migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store with the clock of the database, whose connections have been opened."""
+    monkeypatch.setattr(postgres, "_MAX_TIME_AGE", WAIT_TIMEOUT)  # on a busy machine a second passes soon
     with Kit(migrated_postgres_url) as kit:
         store = kit.store
         store._prefer_clock = False  # type: ignore[attr-defined]
@@ -75,8 +77,23 @@ def test_a_claim_waits_four_times(store: Store) -> None:
     assert batch.claim is not None
     with count_exchanges() as sizes:
         assert store.run_sync(inbox.ack, batch.claim.id, owner="s-1", fence=batch.claim.fence) == 5
-    # BEGIN, the time; the end of the claim, its items; COMMIT
-    assert sizes == [2, 2, 1]
+    # BEGIN, the time, the end of the claim, its items; COMMIT
+    assert sizes == [4, 1]
+
+
+def test_the_time_runs_on_for_a_second_and_is_asked_for_then(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_time(tx: Reader) -> tuple[int, int]:
+        ours = tx.now
+        tx.fetch_all("inbox/events/read_watermark")
+        return ours, tx._connection._now  # type: ignore[attr-defined]
+
+    for max_age, size in ((WAIT_TIMEOUT, 3), (-1.0, 2)):
+        monkeypatch.setattr(postgres, "_MAX_TIME_AGE", max_age)
+        with count_exchanges() as sizes:
+            ours, theirs = store.read_sync(read_time)
+        assert sizes[0] == size
+        # it may be late by the time that an answer takes, and is never early
+        assert 0 <= theirs - ours < 60_000_000
 
 
 def test_a_query_waits_once_for_its_rows(store: Store) -> None:

@@ -25,7 +25,7 @@ Only its owner, and an administrator (`owner=None`), sees a plan, changes it or 
 exist.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,6 +85,11 @@ def page(
     """Return plans in the order in which they were made; `after` is the number of the last plan seen."""
     number = directory.find_number(tx, owner)
     return _PLAN.fetch_page(tx, "plans/plans/list_page", owner=number, status=status, after=after, limit=limit)
+
+
+def list_later(tx: Reader, owner: Entity, status: PlanStatus, limit: int) -> Callable[[], list[Plan]]:
+    """Return a function that returns the first plans of an owner, once another statement has run."""
+    return _PLAN.fetch_later(tx, "plans/plans/list_page", owner=owner.number, status=status, after=0, limit=limit)
 
 
 def show(tx: Reader, id: str, *, owner: str | None = None) -> Plan:

@@ -1,6 +1,6 @@
 """The goals and the memories of agents. They belong to the agent that set them; every agent has its own keys."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -85,11 +85,18 @@ def set_goals(tx: Transaction, name: str, specs: Sequence[GoalSpec]) -> list[Goa
     return results
 
 
+def list_newest_memories_later(tx: Reader, agent: Entity, limit: int) -> Callable[[], list[Memory]]:
+    """Return a function that returns the newest memories of an agent, once another statement has run."""
+    return _MEMORY.fetch_later(
+        tx, "residents/memories/list_page", entity=agent.number, at=MAX_INSTANT, key="", limit=limit
+    )
+
+
 def page_goals(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
     """Return the goals of an agent, the most important first."""
-    return _list_goals(tx, directory.find(tx, name), status, limit)
+    return list_goals_later(tx, directory.find(tx, name), status, limit)()
 
 
 def delete_goals(tx: Transaction, name: str, goal_ids: Iterable[str]) -> int:
@@ -129,8 +136,9 @@ def _require_goal(tx: Reader, owner: int, id: str) -> Goal:
 
 def count_goals(tx: Reader, question: CountGoals) -> int:
     """Return the number of active goals of an agent, up to the limit of the question."""
-    return len(_list_goals(tx, question.agent, GoalStatus.ACTIVE, question.limit))
+    return len(list_goals_later(tx, question.agent, GoalStatus.ACTIVE, question.limit)())
 
 
-def _list_goals(tx: Reader, owner: Entity, status: GoalStatus | None, limit: int) -> list[Goal]:
-    return _GOAL.fetch_all(tx, "residents/goals/list_page", entity=owner.number, status=status, limit=limit)
+def list_goals_later(tx: Reader, owner: Entity, status: GoalStatus | None, limit: int) -> Callable[[], list[Goal]]:
+    """Return a function that returns the goals of an agent, once another statement has run."""
+    return _GOAL.fetch_later(tx, "residents/goals/list_page", entity=owner.number, status=status, limit=limit)

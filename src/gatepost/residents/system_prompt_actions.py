@@ -118,6 +118,9 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
     if spaces is None:
         spaces = space_actions.list_of_member(tx, agent, limit=_MAX_SHOWN_SPACES + 1)
     cut_sections: set[str] = set()
+    read_goals = notes.list_goals_later(tx, agent, GoalStatus.ACTIVE, _MAX_GOALS + 1)
+    read_memories = notes.list_newest_memories_later(tx, agent, _MAX_MEMORIES + 1)
+    read_plans = plan_actions.list_later(tx, agent, PlanStatus.PENDING, _MAX_PLANS + 1)
 
     def take_first(section: str, limit: int, values: Sequence[T]) -> tuple[T, ...]:
         if len(values) > limit:
@@ -132,13 +135,9 @@ def read_facts(tx: Reader, agent: Entity, config: AgentConfig, spaces: Sequence[
         description=config.description,
         instructions=config.instructions,
         spaces=tuple(_build_space_facts(tx, take_first("spaces", _MAX_SHOWN_SPACES, spaces))),
-        goals=take_first(
-            "goals", _MAX_GOALS, notes.page_goals(tx, agent, status=GoalStatus.ACTIVE, limit=_MAX_GOALS + 1)
-        ),
-        memories=take_first("memories", _MAX_MEMORIES, notes.page_memories(tx, agent, limit=_MAX_MEMORIES + 1)),
-        plans=take_first(
-            "plans", _MAX_PLANS, plan_actions.page(tx, agent, status=PlanStatus.PENDING, limit=_MAX_PLANS + 1)
-        ),
+        goals=take_first("goals", _MAX_GOALS, read_goals()),
+        memories=take_first("memories", _MAX_MEMORIES, read_memories()),
+        plans=take_first("plans", _MAX_PLANS, read_plans()),
         incomplete_sections=frozenset(cut_sections),
     )
 

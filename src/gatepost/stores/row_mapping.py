@@ -100,6 +100,11 @@ class Mapper(Generic[N]):
     def fetch_all(self, tx: Reader, statement: str, /, **parameters: Any) -> list[N]:
         return [self.read(row) for row in tx.fetch_all(statement, **parameters)]
 
+    def fetch_later(self, tx: Reader, statement: str, /, **parameters: Any) -> Callable[[], list[N]]:
+        """Return a function that returns the nouns, once another statement has run."""
+        fetch = tx.fetch_later(statement, **parameters)
+        return lambda: [self.read(row) for row in fetch()]
+
     def fetch_page(self, tx: Reader, statement: str, /, **parameters: Any) -> list[N]:
         return [self.read(row) for row in tx.fetch_page(statement, **parameters)]
 
