@@ -1,6 +1,7 @@
 """How an agent program on this machine becomes a guest: the commands, with everything filled in."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -11,6 +12,15 @@ from gatepost.operations.operation import Request, View, read
 
 #: the group of these operations in OpenAPI
 TAG = "agents"
+
+#: the agent programs in which guests live, by the words of `--host`
+TITLES: Final[Mapping[str, str]] = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini CLI",
+    "cursor": "Cursor",
+    "opencode": "OpenCode",
+}
 
 
 class SetupCommandView(View):

@@ -21,12 +21,12 @@ from gatepost.core.times import MINUTE, SECOND, Duration, parse_duration
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, NoStore, Refused, UnknownAddress
 from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
-from gatepost.guests.agent_program import TITLES
 from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
 from gatepost.guests.host_settings.agent_programs import AgentProgram
 from gatepost.guests.host_settings.hook_entries import HOSTS
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
+from gatepost.guests.setup_api import TITLES
 from gatepost.guests.setup_proof_commands import SessionProof, prove
 from gatepost.mcp import commands as mcp_commands
 from gatepost.paths import HOME_VARIABLE

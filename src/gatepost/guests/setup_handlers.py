@@ -7,7 +7,6 @@ from gatepost import paths
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
 from gatepost.guests import setup_api as api
-from gatepost.guests.agent_program import TITLES
 from gatepost.guests.hooks.hook_context import locate_program
 from gatepost.operations.access import Caller
 
@@ -26,7 +25,7 @@ def show_agent_setup(tx: Reader, request: api.ShowAgentSetup, caller: Caller) ->
                 title=title,
                 command=shlex.join([program, "setup", "--host", host, *own_options]),
             )
-            for host, title in TITLES.items()
+            for host, title in api.TITLES.items()
         ],
         mcp_command=[program, "mcp", "--as", agent.name],
         mcp_env={} if is_found else {paths.HOME_VARIABLE: os.path.abspath(home)},  # noqa: PTH100

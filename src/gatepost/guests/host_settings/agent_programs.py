@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gatepost.guests.agent_program import TITLES
+from gatepost.guests.setup_api import TITLES
 
 #: seconds that a program may take to say its version; some start slowly
 _VERSION_TIMEOUT: Final = 20.0
