@@ -8,6 +8,13 @@ from tests.page.marks import by_night
 from tests.residents.model_server import Answer, CompletionRequest, Say, Use
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
+#: an answer can be taken back for some seconds before it is sent
+IS_ANSWERED = """(id) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", `/api/decisions/${id}`, false);
+    request.send();
+    return JSON.parse(request.responseText).answers.length > 0;
+}"""
 OPTIONS = [{"id": "teal", "label": "Teal"}, {"id": "sand", "label": "Sand"}]
 
 
@@ -63,6 +70,8 @@ def test_a_decision_is_answered_by_keyboard(gateway: ScriptedGateway, open_page:
     page.wait_for(".decision-answers button:focus:has-text('Teal')")
     page.press("Enter")
     page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]:
+        page.wait_until(IS_ANSWERED, decision["id"])
     outcomes = {
         decision["question"]: (decision["answer"]["option"], decision["answer"]["text"], decision["answer"]["by"])
         for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]
@@ -77,12 +86,132 @@ def test_an_action_is_approved_with_other_arguments(gateway: ScriptedGateway, op
     decision = gateway.post("/decisions", question="Refund it?", asker=f"ana-{tag}", of=[tag], action=action)
     page = open_page(f"/decisions/{decision['id']}", person=tag)
     page.click("button:has-text('with other arguments')")
+    page.click("button:has-text('Edit as JSON')")
     page.fill(".code-field", "not JSON")
     page.wait_for(".notice:has-text('not a JSON object')")
     page.fill(".code-field", '{"order": 4711, "amount": 100}')
     page.click("button:has-text('Send answer')")
     page.wait_for(".answer-row:has-text('answered')")
     assert gateway.get(f"/decisions/{decision['id']}")["answer"]["args"] == {"order": 4711, "amount": 100}
+
+
+def test_arguments_are_changed_field_by_field(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"ana-{tag}"
+    schema = {
+        "type": "object",
+        "properties": {
+            "amount": {"type": "number", "description": "in euros"},
+            "speed": {"type": "string", "enum": ["slow", "fast"]},
+            "note": {"type": "string"},
+        },
+        "required": ["amount"],
+    }
+    tool = {"name": "refund", "description": "Pay back", "inputSchema": schema, "executionType": "external"}
+    gateway.create_resident(name, tools=[tool])
+    action = {"name": "refund", "args": {"amount": 12345678901234567890, "lines": [1, 2]}}
+    id = gateway.post("/decisions", question="Refund?", asker=name, of=["admin"], action=action)["id"]
+    page = open_page(f"/decisions/{id}")
+    page.click("button:has-text('with other arguments')")
+    page.wait_for(".answer-form .field:focus")
+    page.fill(".label:has-text('amount') >> .field", "12 euros")
+    page.wait_for(".notice:has-text('not a number')")
+    assert page.evaluate("() => document.querySelector('.answer-form .primary').disabled")
+    page.fill(".label:has-text('amount') >> .field", "12345678901234567891")
+    page.choose(".label:has-text('speed') >> .field", "fast")
+    page.fill(".label:has-text('lines') >> .field", "[1, 3]")
+    assert page.find_violations() == []
+    page.press("Control+Enter")
+    page.wait_until(IS_ANSWERED, id)
+    assert gateway.get(f"/decisions/{id}")["answer"]["args"] == {
+        "amount": 12345678901234567891,
+        "lines": [1, 3],
+        "speed": "fast",
+    }
+
+
+def test_an_answer_is_taken_back(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    id = gateway.post("/decisions", question="Ship?", asker=f"ana-{tag}", of=[tag], options=OPTIONS)["id"]
+    page = open_page("/decisions", person=tag)
+    page.click("button:has-text('Teal')")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    page.click(".toast:has-text('Teal') button:has-text('Undo')")
+    page.wait_for(".decision:has-text('Ship?')")
+    page.click("button:has-text('Sand')")
+    page.wait_until(IS_ANSWERED, id)
+    assert gateway.get(f"/decisions/{id}")["answer"]["option"] == "sand"
+    page.click(".toast:has-text('Sand') button:has-text('Undo')")
+    page.wait_for(".toast.is-error:has-text('too late')")
+
+
+def test_an_answer_goes_out_when_the_page_is_left(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    id = gateway.post("/decisions", question="Ship?", asker=f"ana-{tag}", of=[tag], options=OPTIONS)["id"]
+    page = open_page("/decisions", person=tag)
+    other = page.open_tab("/decisions?show=ended")
+    page.evaluate("() => { window.setTimeout = () => 0; }")  # nothing goes out by the time alone
+    page.click("button:has-text('Teal')")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    page.call("goto", "about:blank")
+    other.wait_until(IS_ANSWERED, id)
+
+
+def test_decisions_that_are_alike_are_answered_at_once(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    ids = [
+        gateway.post(
+            "/decisions",
+            question=f"Pay {number}?",
+            asker=f"ana-{tag}",
+            of=[tag],
+            action={"name": "pay", "args": {"number": number}},
+        )["id"]
+        for number in range(3)
+    ]
+    page = open_page("/decisions", person=tag)
+    page.wait_for(".decision-alike:has-text('3 alike')")
+    assert page.find_violations() == []
+    page.click(".decision-alike button:has-text('All: ') >> nth=0")
+    page.wait_for(".toast:has-text('Answered 3 decisions')")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    for number, id in enumerate(ids):
+        page.wait_until(IS_ANSWERED, id)
+        assert gateway.get(f"/decisions/{id}")["answer"]["args"] == {"number": number}
+
+
+def test_a_decision_is_snoozed_and_shown_again(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    gateway.post("/decisions", question="Ship?", asker=f"ana-{tag}", of=[tag], options=OPTIONS)
+    page = open_page("/decisions", person=tag)
+    page.click("button[aria-label='Snooze the decision']")
+    page.wait_for(".dialog .snooze-choice:focus")
+    page.press("2")
+    page.wait_for(".toast:has-text('Snoozed: tomorrow morning')")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    page.click(".tab:has-text('Snoozed')")
+    page.click(".decision:has-text('Ship?') >> button:has-text('Show again')")
+    page.wait_for_count(".decision", 0)
+    page.click(".tab:has-text('For you')")
+    page.wait_for(".decision:has-text('Ship?')")
+
+
+def test_a_decision_is_answered_in_the_space(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_person(tag)
+    gateway.post("/agents", name=f"ana-{tag}")
+    gateway.create_space(tag, tag, f"ana-{tag}")
+    id = gateway.post("/decisions", question="Ship?", asker=f"ana-{tag}", of=[tag], options=OPTIONS)["id"]
+    page = open_page(f"/spaces/{tag}", person=tag)
+    page.wait_for(".space-decisions .decision:has-text('Ship?')")
+    assert page.find_violations() == []
+    page.click(".space-decisions button:has-text('Teal')")
+    page.wait_for_count(".space-decisions", 0)
+    page.wait_until(IS_ANSWERED, id)
 
 
 def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
@@ -97,6 +226,8 @@ def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page
     page.fill(".answer-form textarea", "Say what it costs")
     page.click("button:has-text('Send answer')")
     page.wait_for_count(".decision .decision-answers", 0)
+    for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]:
+        page.wait_until(IS_ANSWERED, decision["id"])
     statuses = {item["question"]: item["status"] for item in gateway.get("/decisions", asker=f"ana-{tag}")["items"]}
     assert statuses == {"Vague?": "revising", "Wrong?": "rejected"}
     page.go("/decisions?show=ended")
@@ -147,6 +278,7 @@ def test_an_argument_is_shown_and_sent_back_with_all_its_digits(
     page = open_page(f"/decisions/{decision}")
     page.wait_for(".data-field:has-text('account'):has-text('12345678901234567890')")
     page.click("button:has-text('Run it with other arguments')")
+    page.click("button:has-text('Edit as JSON')")
     text = page.evaluate("() => document.querySelector('.code-field').value")
     assert json.loads(text) == args
     page.fill(".code-field", text.replace('"b"', '"c"'))
@@ -186,7 +318,7 @@ def test_escape_leaves_every_form_of_an_answer(gateway: ScriptedGateway, open_pa
     ):
         button = f".decision:has-text('{words}') >> button:has-text('{label}')"
         page.click(button)
-        page.wait_for(".answer-form textarea:focus")
+        page.wait_for(".answer-form .field:focus")
         page.press("Escape")
         page.wait_for_count(".answer-form", 0)
         page.wait_for(f"{button} >> :scope:focus")

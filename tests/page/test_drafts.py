@@ -130,9 +130,9 @@ def test_arguments_that_were_edited_survive_a_reload(gateway: ScriptedGateway, o
     gateway.post("/decisions", question="Refund it?", asker=f"ana-{tag}", of=[tag], action=action)
     page = open_page("/decisions", person=tag)
     page.click("button:has-text('with other arguments')")
-    page.fill(".code-field", '{"amount": 100}')
+    page.fill(".label:has-text('amount') >> .field", "100")
     reload(page)
-    page.wait_until(HAS_TEXT, [".code-field", '{"amount": 100}'])
+    page.wait_until(HAS_TEXT, [".answer-form .field", "100"])
 
 
 @by_night

@@ -33,6 +33,7 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound, Refused, quote_value
+from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
 
@@ -88,7 +89,7 @@ def request(
     alert = push.build_alert(
         directory.ADMINISTRATOR,
         f"{text}: ask for the code, then `gatepost channel pair CODE --person NAME`",
-        f"pairing:{id}",
+        _build_topic(id),
         source=trigger.name,
         ref=Ref("pairing", id),
     )
@@ -189,6 +190,15 @@ def _end(
     answered_by = administrator.number if administrator is not None else None
     if not conversations.end_pairing(tx, pairing.number, state, person=number, answered_by=answered_by):
         raise Conflict(f"the request {pairing.id!r} is {pairing.state} already")
+    # The alert has nothing to ask any more.
+    key = f"{push.ALERT_KEY_PREFIX}{_build_topic(pairing.id)}"
+    inbox_items.close_items(tx, [directory.find(tx, directory.ADMINISTRATOR)], key, actor=administrator)
+    inbox_items.signal_change(tx, directory.ADMINISTRATOR, "done")
+
+
+def _build_topic(id: str) -> str:
+    """Return the topic of the alert about a request."""
+    return f"pairing:{id}"
 
 
 def _find_or_make_person(tx: Transaction, pairing: Pairing, name: str | None) -> Entity:

@@ -8,6 +8,7 @@ import pytest
 from tests.page.chromium import Page
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
+from tests.page.test_decisions import IS_ANSWERED
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 HELLO = "Hello! Are you there?"
@@ -110,6 +111,8 @@ def test_a_decision_is_answered_before_it_is_there(gateway: ScriptedGateway, ope
     page.click("button:has-text('Write an answer')")
     press_early(page, *"Neither", "Control+Enter", "g", "i")
     page.wait_for_path("/inbox")
+    for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]:
+        page.wait_until(IS_ANSWERED, decision["id"])
     answers = {item["question"]: item["answer"] for item in gateway.get("/decisions", asker=f"ana-{tag}")["items"]}
     assert (answers["First?"]["option"], answers["Second?"]["text"]) == ("y", "Neither")
 

@@ -64,7 +64,7 @@ function AnswerKeys({ decision }: { decision: Decision }) {
       title: `Answer: ${toLine(option.label, 60)}`,
       group: "Chat",
       keys: String(index + 1),
-      run: () => void sendAnswer(decision, { option: option.id }),
+      run: () => sendAnswer(decision, { option: option.id }),
     })),
   );
   return null;

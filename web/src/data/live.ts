@@ -7,6 +7,7 @@ import { AgentsStore, DecisionsStore, type Account, type Entity } from "@gatepos
 import { computed, signal } from "@preact/signals";
 
 import { foldName, isDisguised } from "../ui/alike.js";
+import { queuedDecisions } from "./answer-queue.js";
 import { feed, feedStatus, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
 import { client, me, noticeFailure } from "./session.js";
 import { loadSpaces, startSpaces } from "./spaces.js";
@@ -27,9 +28,12 @@ export const account = signal<Account | undefined>(undefined);
 /** Decisions that wait for the person, the most urgent first. */
 export const ownDecisions = computed(() =>
   decisions()
-    .value.decisions.filter((decision) => decision.asked.includes(me.value) && decision.status === "pending")
+    .value.decisions.filter((decision) => decision.asked.includes(me.value) && decision.status === "pending" && !queuedDecisions.value.has(decision.id) && !snoozedDecisions.value.has(decision.id))
     .toSorted((a, b) => a.urgency - b.urgency || a.createdAt.localeCompare(b.createdAt)),
 );
+
+/** The ids of decisions whose questions the person has snoozed. */
+export const snoozedDecisions = signal<ReadonlySet<string>>(new Set());
 
 const entityByName = computed(() => new Map(entities.value.map((entity) => [entity.name, entity])));
 
@@ -78,7 +82,9 @@ export function startLive(): void {
     if ((event !== "inbox.item" && event !== "inbox.changed") || data.recipient !== me.value) return;
     clearTimeout(timer);
     timer = setTimeout(() => void refreshAccount(), 300);
+    if (event === "inbox.changed" && /^(snooze|return)$/.test(data.cause)) void loadSnoozedDecisions();
   });
+  onOpen(() => void loadSnoozedDecisions());
   let isRefreshing = false;
   const refresh = async () => {
     if (document.hidden || isOffline.value || isRefreshing) return;
@@ -96,6 +102,16 @@ export function startLive(): void {
 export async function refreshAccount(): Promise<void> {
   try {
     account.value = await client.showAccount({ name: me.value });
+  } catch (error) {
+    noticeFailure(error);
+  }
+}
+
+/** Load which questions the person has snoozed. */
+export async function loadSnoozedDecisions(): Promise<void> {
+  try {
+    const { items } = await client.listInbox({ name: me.value, type: "decision", state: "pending", hidden: true, limit: 1000 });
+    snoozedDecisions.value = new Set(items.map(({ data }) => (data as { decisionId?: string } | null)?.decisionId ?? ""));
   } catch (error) {
     noticeFailure(error);
   }

@@ -93,8 +93,22 @@ export async function signIn(link: string): Promise<void> {
   throw new GatepostError({ status: response.status, detail: problem.detail ?? `the gateway answered ${response.status}` });
 }
 
+const signOutHandlers: (() => Promise<void>)[] = [];
+
+/** Do something before the person is signed out. */
+export function beforeSignOut(handler: () => Promise<void>): void {
+  signOutHandlers.push(handler);
+}
+
+/** Send something while the page is being left; nobody waits for the answer. */
+export function sendAtLeave(method: string, path: string, body: string, key: string): void {
+  const headers = { "content-type": "application/json", "idempotency-key": key, ...PAGE_HEADERS };
+  void fetch(path, { method, body, headers, keepalive: true }).catch(() => undefined);
+}
+
 /** Sign out, and leave the page; raise an error if the gateway did not do it. */
 export async function signOut(): Promise<void> {
+  for (const handler of signOutHandlers) await handler();
   const request = { method: "DELETE", headers: PAGE_HEADERS, signal: AbortSignal.timeout(SIGN_OUT_TIMEOUT) };
   const response = await fetch("/api/sign-in", request).catch(() => undefined);
   if (response === undefined) throw new Error("you may still be signed in: the gateway does not answer");

@@ -2,19 +2,47 @@
 
 import type { AnswerDecision, Decision } from "@gatepost/client";
 
+import { queueAnswer, queuedDecisions, startAnswerQueue, type QueuedAnswer } from "../data/answer-queue.js";
+import { writeDraft } from "../data/drafts.js";
 import { decisionsStore, displayName } from "../data/live.js";
-import { me } from "../data/session.js";
-import { attempt, showToast } from "../ui/toasts.js";
-import { toLine } from "../ui/text.js";
+import { me, noticeFailure } from "../data/session.js";
+import { showToast } from "../ui/toasts.js";
+import { describeError, plural, toLine } from "../ui/text.js";
 
 export type Answer = Omit<AnswerDecision, "id" | "contextHash" | "by">;
 
+/** Send answers when they cannot be taken back any more; what the person wrote is there again if one is refused. */
+export function startAnswers(): void {
+  startAnswerQueue(
+    ({ key, request }) => decisionsStore.answer(request.id, request, { idempotencyKey: key }),
+    ({ request }: QueuedAnswer, error) => {
+      noticeFailure(error);
+      showToast(describeError(error), { isError: true });
+      const round = decisionsStore.state.decisions.find(({ id }) => id === request.id)?.iteration;
+      if (request.text && round !== undefined) writeDraft(`decision:${request.id}:${round}:${request.again ? "again" : "text"}`, request.text);
+    },
+  );
+}
+
 /** Answer as the person, if the person was asked, else as the administrator. */
-export async function sendAnswer(decision: Decision, answer: Answer): Promise<boolean> {
+export function sendAnswer(decision: Decision, answer: Answer): void {
+  if (queuedDecisions.value.has(decision.id)) return;
+  const takeBack = queue(decision, answer);
+  const text = `Answered ${toLine(displayName(decision.asker), 60)}: ${describeAnswer(decision, answer)}`;
+  showToast(text, { undo: () => takeBack() || showToast("It is too late: the answer was sent", { isError: true }) });
+}
+
+/** Answer decisions that are alike with the same option, each with the hash of what was shown of it. */
+export function sendAnswers(decisions: readonly Decision[], answer: Answer, label: string): void {
+  const takesBack = decisions.map((decision) => queue(decision, answer));
+  showToast(`Answered ${plural(decisions.length, "decision")}: ${toLine(label, 60)}`, {
+    undo: () => takesBack.map((takeBack) => takeBack()).every(Boolean) || showToast("It is too late: they were sent", { isError: true }),
+  });
+}
+
+function queue(decision: Decision, answer: Answer): () => boolean {
   const by = decision.asked.includes(me.value) ? me.value : undefined;
-  const isDone = await attempt(() => decisionsStore.answer(decision.id, { ...answer, contextHash: decision.contextHash, by }));
-  if (isDone) showToast(`Answered ${toLine(displayName(decision.asker), 60)}: ${describeAnswer(decision, answer)}`);
-  return isDone;
+  return queueAnswer({ ...answer, id: decision.id, contextHash: decision.contextHash, ...(by === undefined ? {} : { by }) });
 }
 
 function describeAnswer(decision: Decision, answer: Answer): string {
@@ -31,4 +59,14 @@ export function describeOutcome(decision: Decision): string {
   const option = decision.options.find(({ id }) => id === answer.option);
   const words = [option?.label ?? answer.option, answer.text].filter(Boolean).join(": ");
   return words === "" ? answer.outcome : words;
+}
+
+/** Return decisions that can be answered with one click: of one asker, with the same options, about the same action. */
+export function findAlike(decisions: readonly Decision[]): Decision[][] {
+  const groups = new Map<string, Decision[]>();
+  for (const decision of decisions.filter(({ status }) => status === "pending")) {
+    const key = JSON.stringify([decision.asker, decision.action?.name, decision.options.map(({ id, label }) => [id, label])]);
+    groups.set(key, [...(groups.get(key) ?? []), decision]);
+  }
+  return [...groups.values()].filter((group) => group.length > 1 && (group[0]?.options.length ?? 0) > 0);
 }

@@ -1,10 +1,12 @@
 /** A decision: the question, what it is about, and every way to answer it. */
 
-import { parseJson, type Decision, type Option } from "@gatepost/client";
+import type { Decision, Option } from "@gatepost/client";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { queuedDecisions } from "../data/answer-queue.js";
 import { readDraft, useDraft, writeDraft } from "../data/drafts.js";
 import { displayName, findEntity } from "../data/live.js";
+import { me } from "../data/session.js";
 import { buildPath } from "../router.js";
 import { DataView } from "../ui/fields.js";
 import { focusOnMount } from "../ui/focus.js";
@@ -12,10 +14,12 @@ import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Line, Priority } from "../ui/parts.js";
-import { useSubmission } from "../ui/submission.js";
-import { formatJson, toLine } from "../ui/text.js";
+import { toLine } from "../ui/text.js";
 import { Countdown, RelativeTime } from "../ui/time.js";
 import { describeOutcome, sendAnswer, type Answer } from "./answers.js";
+import { ArgumentsForm } from "./arguments-form.js";
+import { FormButtons, handleKey, type FormProps } from "./form-parts.js";
+import { SnoozeButton } from "./snooze-button.js";
 
 export function DecisionCard({ decision, isSelected = false }: { decision: Decision; isSelected?: boolean }) {
   const isOpen = decision.status === "pending";
@@ -92,33 +96,26 @@ export function AnswerForm({ decision }: { decision: Decision }) {
     buttons.current?.querySelector<HTMLElement>(`[data-form=${leftForm.current}]`)?.focus();
     leftForm.current = undefined;
   }, [mode]);
-  const { isBusy: isSending, submit } = useSubmission();
-  /** Whether it was answered here, before the decision itself says so. */
-  const [isAnswered, setAnswered] = useState(false);
-  const isBusy = isSending || isAnswered;
-  const answer = (value: Answer) =>
-    submit(async () => {
-      const isDone = await sendAnswer(decision, value);
-      setAnswered(isDone);
-      if (isDone) {
-        FORMS.forEach((form) => writeDraft(draft(form), undefined));
-        setMode("options");
-      }
-      return isDone;
-    });
+  /** It was answered here, and the answer is on its way. */
+  const isBusy = queuedDecisions.value.has(decision.id);
+  const answer = (value: Answer) => {
+    sendAnswer(decision, value);
+    FORMS.forEach((form) => writeDraft(draft(form), undefined));
+    setMode("options");
+  };
   const isDue = decision.deadline !== null;
   const fallback = decision.options.find((option) => option.id === decision.default);
   const choose = (option: Option) => {
     if (decision.action !== undefined && option.id === "edit") openForm("edit");
     else if (decision.action !== undefined && option.id === "respond") openForm("text");
-    else void answer({ option: option.id });
+    else answer({ option: option.id });
   };
   if (mode === "edit") {
-    return <ArgumentsForm decision={decision} draft={draft(mode)} isWanted={isWanted} isBusy={isBusy} onCancel={leaveForm} onSend={(args) => void answer({ option: "edit", args })} />;
+    return <ArgumentsForm decision={decision} draft={draft(mode)} isWanted={isWanted} isBusy={isBusy} onCancel={leaveForm} onSend={(args) => answer({ option: "edit", args })} />;
   }
   if (mode === "text" || mode === "again") {
     const label = mode === "again" ? "What should be asked differently?" : "Your answer";
-    const send = (text: string) => void answer(mode === "again" ? { again: true, text } : decision.action === undefined ? { text } : { option: "respond", text });
+    const send = (text: string) => answer(mode === "again" ? { again: true, text } : decision.action === undefined ? { text } : { option: "respond", text });
     return <TextForm key={mode} label={label} draft={draft(mode)} isWanted={isWanted} isBusy={isBusy} onCancel={leaveForm} onSend={send} />;
   }
   return (
@@ -147,9 +144,15 @@ export function AnswerForm({ decision }: { decision: Decision }) {
         </button>
       )}
       {!decision.options.some((option) => decision.action !== undefined && option.id === "ignore") && (
-        <button class="button quiet" title="None of these" disabled={isBusy} onClick={() => void answer({ reject: true })}>
+        <button class="button quiet" title="None of these" disabled={isBusy} onClick={() => answer({ reject: true })}>
           Refuse
         </button>
+      )}
+      {decision.asked.includes(me.value) && <SnoozeButton decision={decision} isBusy={isBusy} />}
+      {isBusy && (
+        <p class="decision-default muted" role="status">
+          Your answer is sent in a moment.
+        </p>
       )}
       {isDue && (
         <p class="decision-default line muted">
@@ -158,16 +161,6 @@ export function AnswerForm({ decision }: { decision: Decision }) {
       )}
     </div>
   );
-}
-
-interface FormProps<Value> {
-  /** The key of what was written into it. */
-  draft: string;
-  /** Whether somebody has just asked for it, and writes now. */
-  isWanted: boolean;
-  isBusy: boolean;
-  onSend: (value: Value) => void;
-  onCancel: () => void;
 }
 
 function TextForm({ label, draft, isWanted, isBusy, onSend, onCancel }: FormProps<string> & { label: string }) {
@@ -186,40 +179,6 @@ function TextForm({ label, draft, isWanted, isBusy, onSend, onCancel }: FormProp
       </label>
       <FormButtons isBusy={isBusy || text.trim() === ""} onCancel={onCancel} />
     </form>
-  );
-}
-
-function ArgumentsForm({ decision, draft, isWanted, isBusy, onSend, onCancel }: FormProps<Record<string, unknown>> & { decision: Decision }) {
-  const [text, setText] = useDraft(draft, formatJson(decision.action?.args ?? {}));
-  const args = parseObject(text);
-  return (
-    <form
-      class="answer-form stack gap-2"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (args !== undefined) onSend(args);
-      }}
-    >
-      <label class="label">
-        Arguments, as JSON
-        <textarea class="field code-field" rows={Math.min(14, text.split("\n").length + 1)} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => handleKey(event, onCancel)} ref={isWanted ? focusOnMount : undefined} />
-      </label>
-      {args === undefined && <p class="notice danger">This is not a JSON object yet.</p>}
-      <FormButtons isBusy={isBusy || args === undefined} onCancel={onCancel} />
-    </form>
-  );
-}
-
-function FormButtons({ isBusy, onCancel }: { isBusy: boolean; onCancel: () => void }) {
-  return (
-    <div class="decision-answers line wrap gap-2">
-      <button class="button primary" disabled={isBusy}>
-        Send answer
-      </button>
-      <button class="button quiet" type="button" onClick={onCancel}>
-        Back
-      </button>
-    </div>
   );
 }
 
@@ -244,23 +203,4 @@ function Outcome({ decision }: { decision: Decision }) {
       })}
     </ol>
   );
-}
-
-/** Escape leaves a form, and what was written stays; Ctrl-Enter sends it. */
-function handleKey(event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }, onCancel: () => void): void {
-  if (event.isComposing) return;
-  if (event.key === "Escape") {
-    event.stopPropagation();
-    onCancel();
-  }
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = parseJson(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -6,7 +6,8 @@ import type { Decision } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { decisions, displayName, findEntity } from "../data/live.js";
+import { queuedDecisions } from "../data/answer-queue.js";
+import { decisions, displayName, findEntity, snoozedDecisions } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
@@ -16,7 +17,7 @@ import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { toLine } from "../ui/text.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
-import { describeOutcome } from "./answers.js";
+import { describeOutcome, findAlike, sendAnswers } from "./answers.js";
 import { DecisionCard } from "./card.js";
 
 export default function Decisions() {
@@ -28,8 +29,11 @@ function DecisionList() {
   const show = query.value.get("show") ?? "mine";
   const { decisions: all, isLoading, error } = decisions().value;
   const open = all.filter(({ status }) => status === "pending" || status === "revising").toSorted(compare);
-  const mine = open.filter((decision) => decision.asked.includes(me.value));
-  const list = show === "open" ? open : mine;
+  const waiting = open.filter((decision) => !queuedDecisions.value.has(decision.id));
+  const asked = waiting.filter((decision) => decision.asked.includes(me.value));
+  const mine = asked.filter((decision) => !snoozedDecisions.value.has(decision.id));
+  const snoozed = asked.filter((decision) => snoozedDecisions.value.has(decision.id));
+  const list = show === "open" ? waiting : show === "snoozed" ? snoozed : mine;
   const [selected, setSelected] = useState(-1);
   const index = Math.min(selected, list.length - 1);
   const select = (next: number) => {
@@ -53,7 +57,8 @@ function DecisionList() {
         <h1>Decisions</h1>
         <nav class="tabs" aria-label="Which decisions">
           <Tab name="mine" current={show} label="For you" count={mine.length} />
-          <Tab name="open" current={show} label="All open" count={open.length} />
+          <Tab name="open" current={show} label="All open" count={waiting.length} />
+          {(snoozed.length > 0 || show === "snoozed") && <Tab name="snoozed" current={show} label="Snoozed" count={snoozed.length} />}
           <Tab name="ended" current={show} label="Ended" />
         </nav>
       </header>
@@ -77,6 +82,9 @@ function DecisionList() {
           </Empty>
         ) : (
           <div class="decision-list stack gap-3">
+            {findAlike(list).map((group) => (
+              <Alike key={group[0]?.id} group={group} />
+            ))}
             {list.map((decision, position) => (
               <DecisionCard key={decision.id} decision={decision} isSelected={position === index} />
             ))}
@@ -84,6 +92,27 @@ function DecisionList() {
         )}
       </div>
     </>
+  );
+}
+
+/** Decisions that one click answers. */
+function Alike({ group }: { group: readonly Decision[] }) {
+  const [first] = group;
+  if (first === undefined) return null;
+  // Other arguments and words are for each decision by itself.
+  const options = first.options.filter(({ id }) => first.action === undefined || !["edit", "respond"].includes(id));
+  return (
+    <section class="card pad decision-alike line wrap gap-2" aria-label="Decisions that are alike">
+      <span class="text grow">
+        <strong>{`${group.length} alike`}</strong> from <Line text={displayName(first.asker)} />
+        {first.action && <code class="text">{` ${toLine(first.action.name, 80)}`}</code>}
+      </span>
+      {options.map((option) => (
+        <button key={option.id} class="button" onClick={() => sendAnswers(group, { option: option.id }, option.label)}>
+          <Line text={`All: ${option.label}`} limit={60} />
+        </button>
+      ))}
+    </section>
   );
 }
 

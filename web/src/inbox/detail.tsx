@@ -17,6 +17,7 @@ import { formatJson, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
+import { PairingAlert } from "./pairing-alert.js";
 import { Thread } from "./thread.js";
 import type { Action } from "./triage.js";
 import { canReply, describeAwaited, describeReason, describeState, describeType, findPlace } from "./describe.js";
@@ -106,6 +107,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         )}
         {decision !== undefined && <InboxDecision id={decision} />}
         {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
+        {item.type === "alert" && item.ref?.type === "pairing" && canOpen("/channels/pairing") && <PairingAlert id={item.ref.id} />}
         {place !== undefined && canOpen(place.href) && (
           <a class="button start" href={place.href}>
             {place.title}

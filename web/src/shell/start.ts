@@ -4,6 +4,7 @@ import { addCommands, isHelpOpen, isPaletteOpen } from "../commands.js";
 import { onOpen } from "../data/feed.js";
 import { startLive } from "../data/live.js";
 import { checkCaller, signOut } from "../data/session.js";
+import { startAnswers } from "../decisions/answers.js";
 import { navigate } from "../router.js";
 import { isDark, setTheme } from "../theme.js";
 import { attempt } from "../ui/toasts.js";
@@ -15,6 +16,7 @@ export function startPage(): void {
   if (isStarted) return;
   isStarted = true;
   startLive();
+  startAnswers();
   // A stream that has ended with the cookie of one person opens again with that of the next.
   let isReopened = false;
   onOpen(() => {

@@ -23,6 +23,7 @@ import { Composer, focusComposer } from "./composer.js";
 import { History } from "./history.js";
 import { MessageRow, SentRow, StreamRow } from "./message.js";
 import { Members } from "./members.js";
+import { SpaceDecisions } from "./space-decisions.js";
 import { Thinking } from "./thinking.js";
 
 const PAGE_LENGTH = 100;
@@ -112,6 +113,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
             onRead={markRead}
           />
         )}
+        {space.isMember && <SpaceDecisions space={space} />}
         <Thinking members={thinking} streams={state.streams} />
         {space.isMember ? (
           <Composer id={id} placeholder={`Message #${toLine(space.name, 40)}`} names={listNames(space)} onSend={(text) => void attempt(() => store.send(text))} />

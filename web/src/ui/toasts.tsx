@@ -22,12 +22,15 @@ const MAX_TOASTS = 3;
 const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Show a message. News take the place of older news; what failed, and what can be undone, stays until it was read. */
+/**
+ * Show a message. News take the place of older news; what failed, and what can be undone, stays until it was read, or until
+ * the same was done again.
+ */
 export function showToast(text: string, options: { isError?: boolean; undo?: () => void } = {}): void {
   const id = ++lastId;
   const isError = options.isError ?? false;
-  const same = toasts.value.find((other) => isError && other.isError && other.text === text);
-  const toast = { id, text, count: (same?.count ?? 0) + 1, isError, undo: options.undo };
+  const same = toasts.value.find((other) => other.isError === isError && other.text === text);
+  const toast = { id, text, count: isError ? (same?.count ?? 0) + 1 : 1, isError, undo: options.undo };
   const others = toasts.value.filter((other) => other !== same && (other.isError || other.undo !== undefined));
   toasts.value = [...others, toast].slice(-MAX_TOASTS);
   setTimeout(() => dismiss(id), toast.isError || toast.undo ? LONG : SHORT);

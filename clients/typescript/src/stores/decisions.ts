@@ -7,6 +7,7 @@ import type { GatepostClient } from "../client.js";
 import type { GatepostEvent } from "../events.js";
 import { openFeed, type Feed } from "../feed.js";
 import type { AnswerDecision, Decision, ListDecisions } from "../models.js";
+import type { CallOptions } from "../options.js";
 import { INITIAL_STATE, Store, type StoreState } from "./store.js";
 
 export interface DecisionsState extends StoreState {
@@ -39,10 +40,10 @@ export class DecisionsStore extends Store<DecisionsState> {
    * Answer a decision as it is shown here, or as it was shown where `contextHash` is from. If its question has changed,
    * or somebody was faster, the decisions are loaded again and the error is raised; its `answer` says who was faster.
    */
-  async answer(id: string, answer: Omit<AnswerDecision, "id">): Promise<Decision> {
+  async answer(id: string, answer: Omit<AnswerDecision, "id">, options: CallOptions = {}): Promise<Decision> {
     const shown = this.state.decisions.find((decision) => decision.id === id);
     try {
-      const decision = await this.#client.answerDecision({ contextHash: shown?.contextHash, ...answer, id });
+      const decision = await this.#client.answerDecision({ contextHash: shown?.contextHash, ...answer, id }, options);
       this.#answers.add(decision);
       this.#addDecision(decision);
       this.afterLoads(() => this.#answers.delete(decision));

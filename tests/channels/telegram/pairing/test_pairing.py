@@ -23,6 +23,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused
+from gatepost.inbox import claim_actions as claims
 from gatepost.testing import Kit
 from tests.channels.telegram.bot_api.server import TelegramServer
 from tests.channels.telegram.channel_setup import AGENT, TOKEN, ChannelSetup, VerbSetup, open_channel_setup, pair
@@ -61,6 +62,16 @@ def test_an_approved_user_writes_as_the_person(setup: VerbSetup) -> None:
     [event] = setup.list_events()
     assert event.sender is not None
     assert (event.sender.name, event.content) == ("husam", "now I am in")
+
+
+@pytest.mark.parametrize("verb", [pairing.approve, pairing.deny])
+def test_the_alert_goes_away_when_the_request_is_decided(setup: VerbSetup, verb: Any) -> None:
+    write(setup, HUSAM)
+    write(setup, EVE)
+    assert len(setup.store.read_sync(claims.peek, "admin")) == 2
+    setup.store.run_sync(verb, find_code(setup, HUSAM), by="admin")
+    [alert] = setup.store.read_sync(claims.peek, "admin")
+    assert "'User 66'" in alert.event.content
 
 
 def test_only_the_administrator_approves(setup: VerbSetup) -> None:
