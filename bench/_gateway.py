@@ -3,8 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ import uvicorn
 from bench import _fixtures
 from bench._process import ChildProcess, ParentPipe
 from gatepost import paths, telemetry
+from gatepost.app import build_store
 from gatepost.core.ports import Store
 from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.serve import freeze_loaded_objects, open_gateway
@@ -42,23 +43,26 @@ class Gateway:
 
 
 @contextmanager
-def run_gateway(*, has_store: bool = True) -> Iterator[Gateway]:
-    """A gateway with the agents of the office; one that stores nothing answers a push at once."""
+def run_gateway(
+    *, has_store: bool = True, prepare: Callable[[Store], object] = _fixtures.create_agents
+) -> Iterator[Gateway]:
+    """A gateway with what `prepare` makes, by default the agents; one that stores nothing answers a push at once."""
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
         home = Path(folder)
-        with ChildProcess(_serve, str(home), has_store) as process:
+        with ChildProcess(_serve, str(home), has_store, prepare) as process:
             port, pid = process.receive()
             yield Gateway(port, read_admin_key(home), f"sqlite:///{home}/gatepost.db", pid)
 
 
-async def _serve(pipe: ParentPipe, home: str, has_store: bool) -> None:
+async def _serve(pipe: ParentPipe, home: str, has_store: bool, prepare: Callable[[Store], object]) -> None:
     telemetry.configure_logging("json")
     configuration = load({"GATEPOST_HOME": home, "GATEPOST_GATEWAY__STREAMS": "100000"})
     paths.make_home(configuration.home)
+    with closing(build_store(configuration)) as store:
+        prepare(store)
     async with open_gateway(configuration) as gateway:
         app_state = gateway.state
         ensure_admin_key(app_state.store, configuration.home)
-        _fixtures.create_agents(app_state.store)
         if not has_store:
             app_state = replace(app_state, store=cast(Store, DiscardingStore(app_state.store)))
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:

@@ -33,10 +33,10 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         for words in _PREPARATIONS:
             run_command((GATEPOST, *words), environ)
         for words in _COMMANDS:
-            yield _measure_row(words, "without a gateway", 14, environ, effort)
+            yield _measure_row(words, "without a gateway", 9, environ, effort)
         with run_gateway(environ):
             for words in _COMMANDS:
-                yield _measure_row(words, "with a gateway", 12, environ, effort)
+                yield _measure_row(words, "with a gateway", 9, environ, effort)
 
 
 def _measure_row(

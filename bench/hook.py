@@ -23,11 +23,11 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
         environ = build_environment(Path(folder))
         prepare_home(environ)
-        for event, max_ratio in (("Stop", 5), ("PostToolUse", 5.5), ("UserPromptSubmit", 5.5)):
-            yield _measure_row(event, "without a gateway", max_ratio, environ, effort)
+        for event in ("Stop", "PostToolUse", "UserPromptSubmit"):
+            yield _measure_row(event, "without a gateway", 4, environ, effort)
         with run_gateway(environ):
             for event in ("Stop", "PostToolUse", "UserPromptSubmit"):
-                yield _measure_row(event, "with a gateway", 2, environ, effort)
+                yield _measure_row(event, "with a gateway", 1.7, environ, effort)
 
 
 def _measure_row(event: str, setup: str, max_ratio: float, environ: Mapping[str, str], effort: Effort) -> Row:

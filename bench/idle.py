@@ -47,7 +47,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         for store in stores:
             stack.callback(store.close)
         counters = [
-            stack.enter_context(_count_on_sqlite(f"{folder}/idle.db")),
+            stack.enter_context(count_on_sqlite(f"{folder}/idle.db")),
             stack.enter_context(_count_on_postgres(post_url)),
         ]
         for store in stores:
@@ -84,7 +84,7 @@ async def _run_gateway(pipe: ParentPipe, home: str, url: str) -> None:
 
 
 @contextmanager
-def _count_on_sqlite(path: str) -> Iterator[Counter]:
+def count_on_sqlite(path: str) -> Iterator[Counter]:
     with closing(sqlite3.connect(path)) as db:
         [version] = db.execute("PRAGMA data_version").fetchone()
         changes = 0

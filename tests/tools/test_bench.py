@@ -22,6 +22,7 @@ from bench import (
     sleepers,
     streams,
     wake,
+    watching,
     woken,
 )
 from bench.__main__ import main
@@ -46,14 +47,14 @@ def mark_nightly_unless_changed(*arguments: object) -> object:
         mark_nightly(claim.main, ["at most 1.50", "", "", *["at most 1.50"] * (len(claim.SHAPES) - 1)] * 2),
         mark_nightly(push_http.main, ["at least 0.60"]),
         mark_nightly(wake.main, ["at most 6.00", "", "at most 10.00", "", "at most 1.20", "at most 1.20"]),
-        mark_nightly(streams.main, [""]),
+        mark_nightly(streams.main, ["at most 3.00"]),
         mark_nightly(attacks.main, [*["at most 3.00"] * 4, "at most +100 MB"]),
         mark_nightly(cycle.main, ["at most 2.00", "at most 1.20", ""]),
         mark_nightly(sleepers.main, ["at most +20 MB"]),
-        mark_nightly(woken.main, [""]),
+        mark_nightly(woken.main, ["at most 1.80"]),
         mark_nightly(page.main, ["at most 1.00"]),
         mark_nightly(mcp.main, ["at most 8.00", "at most 4.00"] * 2),
-        mark_nightly(hook.main, ["at most 5.00", "at most 5.50", "at most 5.50"] + ["at most 2.00"] * 3),
+        mark_nightly(hook.main, ["at most 4.00"] * 3 + ["at most 1.70"] * 3),
     ],
 )
 def test_a_benchmark_measures_ours_and_its_floor(bench: Callable[[Effort], Iterator[Row]], targets: list[str]) -> None:
@@ -72,6 +73,16 @@ def test_gateways_with_nothing_to_do_are_seen_to_write_nothing() -> None:
 
     assert [row.cells()[1] for row in rows] == ["the same for one push: 1.00 [1.00..1.00]"] * 2
     assert [row.cells()[-1] for row in rows] == ["yes", "yes"]
+
+
+@pytest.mark.nightly
+def test_a_gateway_with_much_to_watch_is_measured_as_a_whole_and_by_duty() -> None:
+    rows = list(watching.main(TINY))
+
+    assert [row.cells()[4] for row in rows[:2]] == ["at most 1.00", "at most 0.00"]
+    assert sum(rows[1].measurement.ours.values) == 0
+    assert len({row.claim for row in rows}) == len(rows)
+    assert min(row.measurement.ours.values[0] for row in rows[2:]) > 0
 
 
 def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:

@@ -26,5 +26,7 @@ def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int 
 
 def find_agents_behind(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:
     """Return the names of agents that have not taken the last broadcast that wakes, and where the next batch begins."""
+    if tx.fetch_one("inbox/inboxes/has_waking_broadcast", now=tx.now) is None:
+        return [], None  # the inboxes of all agents need not be looked at
     rows = tx.fetch_all("inbox/inboxes/list_behind", after=after, limit=BATCH_SIZE, now=tx.now)
     return [row.name for row in rows], rows[-1].number if len(rows) == BATCH_SIZE else None
