@@ -18,7 +18,7 @@ from gatepost import paths, telemetry
 from gatepost.app import build_store
 from gatepost.core.ports import Store
 from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
-from gatepost.gateway.serve import freeze_loaded_objects, open_gateway
+from gatepost.gateway.serve import GatewayServer, freeze_loaded_objects, open_gateway
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.inbox.event import Delivery, Push, PushResult
 from gatepost.settings import load
@@ -74,7 +74,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool, prepare: Callable
                 access_log=False,
                 server_header=False,
             )
-            server = uvicorn.Server(config)
+            server = GatewayServer(config, app_state.live_streams)
             freeze_loaded_objects()
             serve_task = asyncio.create_task(server.serve([listener]))
             pipe.send((listener.getsockname()[1], os.getpid()))

@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmana
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from types import FrameType
 from typing import Final
 
 import structlog
@@ -57,6 +58,8 @@ log = structlog.get_logger("gatepost.gateway")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 #: new objects after which garbage is collected: requests make few that only the collector can free
 _GC_THRESHOLD: Final = 10_000
+#: seconds between two updates of the date in answers
+_TICK: Final = 1.0
 #: seconds that requests under way get when the gateway is stopped
 _STOP_TIMEOUT: Final = 20
 #: signals that wait to be written; of more, the oldest are left to the store
@@ -272,7 +275,7 @@ async def _serve_on(
         server_header=False,
         timeout_graceful_shutdown=_STOP_TIMEOUT,
     )
-    server = _Server(config, state.live_streams)
+    server = GatewayServer(config, state.live_streams)
     store_name = mask_passwords(configuration.settings.store.url)
     interval = configuration.settings.janitor.interval / SECOND
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared, not bound)
@@ -297,16 +300,19 @@ async def _open_hook_socket(
                 yield path
 
 
-class _Server(uvicorn.Server):
+class GatewayServer(uvicorn.Server):
     """
     Calls `on_start` when it listens, and at the end ends the streams first: they would keep it running for ever. A
-    signal ends the server and no more; uvicorn would raise it again afterwards, and nothing here would be closed.
+    signal ends the server and no more; uvicorn would raise it again afterwards, and nothing here would be closed. It
+    would also look ten times a second whether it should end, which was most of what an idle gateway did.
     """
 
     def __init__(self, config: uvicorn.Config, live_streams: LiveStreams) -> None:
         super().__init__(config)
         self._live_streams = live_streams
         self.on_start: Callable[[], None] = lambda: None
+        self._exit_event = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -316,6 +322,18 @@ class _Server(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._exit_event.set)
+
+    async def main_loop(self) -> None:
+        """Set the date of the answers every second, until a signal comes."""
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._exit_event.wait(), _TICK)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
