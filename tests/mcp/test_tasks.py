@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from gatepost.app import open_store
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions
+from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Decision, Question
 from gatepost.mcp import tasks
 from tests.faults.crew_store import LaterClock
@@ -90,6 +90,13 @@ class TestDeclared:
         result = ask(client, of=["nobody"])
         assert (result["resultType"], result["isError"]) == ("complete", True)
         assert setup.store.read_sync(decisions.page) == []
+
+    def test_the_agent_may_stop_meanwhile(self, setup: McpSetup, client: RawClient) -> None:
+        ask(client)
+        assert setup.store.read_sync(gates.list_blocking, "analyst") == []
+        decision = ask(client, extensions={})["structuredContent"]
+        [gate] = setup.store.read_sync(gates.list_blocking, "analyst")
+        assert gate.awaits == decision["id"]
 
 
 class TestNotDeclared:

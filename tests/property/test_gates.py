@@ -65,6 +65,7 @@ decision_strategy = st.builds(
         context_hash=decisions.compute_context_hash(Question(question="Ship?", options=options)),
         ref=None,
         session=None,
+        is_followed=False,
         iteration=iteration,
         guidance=None,
         created_at=0,

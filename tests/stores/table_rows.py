@@ -171,6 +171,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "urgency": 2,
         "context_hash": "x",
         "session": "x",
+        "is_followed": True,
         "iteration": 1,
         "created_at": 1,
     },

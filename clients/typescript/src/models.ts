@@ -285,6 +285,8 @@ export interface AskDecision {
   of?: string[];
   /** guest session that asks */
   session?: string | null;
+  /** the asker's program waits for the answer and shows it: no gate keeps the asker from stopping; default: false */
+  followed?: boolean;
   /** a prompt that the asker got: its writer is asked, on that channel; an id or a channel session */
   event?: string | null;
 }

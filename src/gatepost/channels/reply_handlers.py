@@ -21,5 +21,7 @@ def reply_to_event(tx: Transaction, request: ReplyToEvent, caller: Caller) -> Se
 
 @AskDecision.handler
 def ask_decision(tx: Transaction, request: AskDecision, caller: Caller) -> DecisionView:
-    question = replace(build_question(request), respondents=request.of, session=request.session)
+    question = replace(
+        build_question(request), respondents=request.of, session=request.session, is_followed=request.followed
+    )
     return view_decision(tx, replies.ask_decision(tx, question, request.event, by=request.asker))

@@ -1,5 +1,6 @@
 """
-A decision: a question to people or agents, and a gate that keeps the asker from stopping until it is answered.
+A decision: a question to people or agents, and a gate that keeps the asker from stopping until it is answered, unless
+the program of the asker follows the decision and brings the answer by itself.
 
 A round is one question and at most one answer. The first valid answer counts, through whichever door it comes. An
 answer that asks for another round (`again`, with words) sends the question back, and the asker revises it:
@@ -146,6 +147,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     ref: Ref | None
     #: the guest session that asked
     session: str | None
+    #: whether the program of the asker follows it, and shows the asker its answer: then the asker may stop
+    is_followed: bool
     #: the number of the round, from 1
     iteration: int
     #: the words of the respondent who sent the last round back
@@ -234,6 +237,8 @@ class Question(Struct, frozen=True, kw_only=True):
     context: str | None = None
     ref: Ref | None = None
     session: str | None = None
+    #: whether the program of the asker follows the decision, and shows the asker its answer: then the asker may stop
+    is_followed: bool = False
 
 
 class AnswerSpec(FieldSet, kw_only=True):

@@ -69,7 +69,10 @@ _ANSWER_OUTCOMES: Final = (
 
 
 def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
-    """Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends."""
+    """
+    Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends, unless it is
+    followed.
+    """
     question = rules.check_question(question, max_data_bytes=tx.limits.data)
     if by is None:
         raise Invalid("a decision needs an asker", hint="give `asker`")
@@ -95,6 +98,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
         **_get_question_fields(question),
         deadline=gate.deadline,
         session=question.session,
+        is_followed=question.is_followed,
         iteration=1,
         guidance=None,
         created_at=tx.now,
@@ -103,7 +107,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     number = fetch_number(
         tx,
         "gates/decisions/insert",
-        **get_columns(decision, "id context_hash session"),
+        **get_columns(decision, "id context_hash session is_followed"),
         **decisions.get_question_columns(decision),
         gate=gate.number,
         asker=asker.number,

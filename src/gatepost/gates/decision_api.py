@@ -151,7 +151,7 @@ class QuestionRequest(Request[DecisionView], kw_only=True):
         description="Ask people or agents to decide. The answer comes to your inbox; until then a gate keeps you from"
         " stopping.",
         own=("asker",),
-        hidden=("session", "deadline"),
+        hidden=("session", "followed", "deadline"),
         notes={
             "of": "names or teams; default: your owner",
             "action": "what you want to run, instead of options; the answer has the args to run it with, or none",
@@ -176,6 +176,9 @@ class AskDecision(QuestionRequest):
 
     of: Annotated[tuple[str, ...], describe("names or teams to ask; default: the owner of the asker")] = ()
     session: Annotated[str | None, describe("guest session that asks")] = None
+    followed: Annotated[
+        bool, describe("the asker's program waits for the answer and shows it: no gate keeps the asker from stopping")
+    ] = False
     event: Annotated[
         str | None,
         describe("a prompt that the asker got: its writer is asked, on that channel; an id or a channel session"),

@@ -109,9 +109,14 @@ def page(
 
 
 def list_blocking(tx: Reader, name: str | Entity) -> list[Gate]:
-    """Return the gates that keep an entity from stopping now."""
+    """Return the gates that keep an entity from stopping now: no decisions whose answer its program waits for."""
     owner = directory.find(tx, name)
-    return [gate for gate in gates.list_pending(tx, owner.number) if gate.holds(tx.now)]
+    holding_gates = [gate for gate in gates.list_pending(tx, owner.number) if gate.holds(tx.now)]
+    numbers = [gate.number for gate in holding_gates if gate.kind is GateKind.DECISION]
+    followed = (
+        {row.gate for row in tx.fetch_all("gates/decisions/list_followed_gates", gates=numbers)} if numbers else ()
+    )
+    return [gate for gate in holding_gates if gate.number not in followed]
 
 
 def list_instructing(tx: Reader, agent: int) -> list[Gate]:

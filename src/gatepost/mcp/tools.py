@@ -118,7 +118,7 @@ class Tools:
             case DrainInbox():
                 return await self._drain(context, peer, request, seconds)
             case AskDecision():
-                return await peer.send(replace(request, session=peer.session))
+                return await peer.send(replace(request, session=peer.session, followed=declares_tasks(context)))
             case _ if seconds:
                 noun = spec.operation.tag.removesuffix("s")
                 return await self._wait(

@@ -25,10 +25,17 @@ def guest(ctx: StoreContext, tmp_path: Path) -> HookGuest:
     return guest
 
 
-def ask_decision(ctx: StoreContext, session: str | None = "s-1") -> Decision:
+def ask_decision(ctx: StoreContext, session: str | None = "s-1", *, is_followed: bool = False) -> Decision:
     ctx.clock.advance(SECOND)
     options = (Option(id="continue", label="Go on"), Option(id="stop", label="Stop here"))
-    question = Question(question="What next?", options=options, respondents=("husam",), session=session, free_text=True)
+    question = Question(
+        question="What next?",
+        options=options,
+        respondents=("husam",),
+        session=session,
+        is_followed=is_followed,
+        free_text=True,
+    )
     return ctx.store.run_sync(decisions.ask, question, by="ann")
 
 
@@ -53,6 +60,21 @@ def test_it_is_told_to_ask(ctx: StoreContext, guest: HookGuest) -> None:
     assert guest.run_stop().is_silent
     guest.run_hook("UserPromptSubmit")
     assert guest.run_stop().block, "its mark is cleared on each prompt"
+
+
+def test_it_does_not_wait_for_an_answer_that_its_program_waits_for(ctx: StoreContext, guest: HookGuest) -> None:
+    ask_decision(ctx, is_followed=True)
+    assert guest.run_stop().is_silent
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_a_gate_holds_an_agent_unless_its_program_waits_for_the_answer(
+    ctx: StoreContext, guest: HookGuest, is_followed: bool
+) -> None:
+    guest.options = HookOptions(agent="ann")
+    decision = ask_decision(ctx, is_followed=is_followed)
+    reason = guest.run_stop().block
+    assert reason is None if is_followed else decision.id in (reason or "")
 
 
 def test_only_where_that_is_set(ctx: StoreContext, guest: HookGuest) -> None:

@@ -1,10 +1,10 @@
 -- name: insert
 INSERT INTO decisions
     (id, gate, asker, question, action, args, options, free_text, urgency, default_option, context, context_hash,
-     ref_type, ref_id, session, iteration, guidance, created_at)
+     ref_type, ref_id, session, iteration, guidance, is_followed, created_at)
 VALUES
     (:id, :gate, :asker, :question, :action, :args, :options, :free_text, :urgency, :default_option, :context,
-     :context_hash, :ref_type, :ref_id, :session, :iteration, :guidance, :now)
+     :context_hash, :ref_type, :ref_id, :session, :iteration, :guidance, :is_followed, :now)
 RETURNING number
 
 -- name: revise
@@ -19,6 +19,10 @@ SELECT * FROM decision_details WHERE id = :id
 
 -- name: read_by_gate
 SELECT q.* FROM decision_details q WHERE q.gate = :gate
+
+-- name: list_followed_gates
+-- Those of these gates whose decision the program of the asker follows.
+SELECT gate FROM decisions WHERE gate IN :gates[] AND is_followed
 
 -- name: list_filters (part)
 -- A filter that is null matches everything.

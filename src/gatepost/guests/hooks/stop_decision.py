@@ -2,7 +2,8 @@
 15, the stop decision. If `stop_decision.enabled` is set, an agent asks a person before it stops:
 
     no decision since it was last told to continue    it is told to ask for one
-    a decision that is not answered yet               it waits, for at most `stop_decision.wait`
+    a decision that is not answered yet               it waits, for at most `stop_decision.wait`; if its program follows
+                                                      the decision, it may stop
     the answer "stop", or no answer in time           it may stop
     any other answer                                  it continues, and reads the answer
 
@@ -49,6 +50,8 @@ def _check_stop(ctx: HookContext, agent: str) -> Verdict | Wait | None:
     from gatepost.gates.decision import DecisionStatus
 
     match decision.status:
+        case DecisionStatus.PENDING if decision.is_followed:
+            return None
         case DecisionStatus.PENDING:
             deadline = ctx.started_at + ctx.options.decision_wait
             if ctx.clock.now() < deadline:
