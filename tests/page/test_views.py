@@ -60,6 +60,7 @@ HOSTILE_ADDRESSES = [
     "/cost",
     "/health",
     "/items",
+    "/settings",
 ]
 #: those that show no words of strangers
 PLAIN_ADDRESSES = [

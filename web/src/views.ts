@@ -43,6 +43,7 @@ export const VIEWS: readonly View[] = [
   { name: "cost", title: "Cost", icon: "cost", keys: "g c", needs: "administrator", load: () => import("./cost/cost.js") },
   { name: "ledger", title: "Ledger", icon: "ledger", keys: "g l", load: () => import("./ledger/ledger.js") },
   { name: "health", title: "Health", icon: "health", keys: "g e", needs: "administrator", load: () => import("./health/health.js") },
+  { name: "settings", title: "Settings", icon: "tool", keys: "g ,", needs: "administrator", load: () => import("./settings/settings.js") },
   { name: "items", title: "Items", needs: "administrator", load: () => import("./health/items.js") },
 ];
 
