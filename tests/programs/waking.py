@@ -67,8 +67,13 @@ class WakingGuest:
 
     guest: Guest
     mode: str = "store"
+    title: str = "Claude Code"
 
     def __post_init__(self) -> None:
+        self.configure()
+
+    def configure(self) -> None:
+        """Write what the program needs in a terminal."""
         program = self.guest.program
         assert isinstance(program, ClaudeCode)
         settings: dict[str, Any] = {
@@ -124,7 +129,7 @@ class WakingGuest:
         assert len(model.exchanges) == requests
         counts = self.guest.count_items()
         assert (counts["pending"], counts["claimed"]) == (0, 0)
-        _cells.append(Cell("Claude Code", name, self.mode, len(texts), requests))
+        _cells.append(Cell(self.title, name, self.mode, len(texts), requests))
 
     def list_waiters(self) -> Sequence[int]:
         """Return the processes that wait for sessions of this home."""

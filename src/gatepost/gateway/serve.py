@@ -43,6 +43,7 @@ from gatepost.gateway.stream_limits import StreamLimits
 from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.guests import hook_entry
+from gatepost.guests.codex.waker_background import INTERVAL, CodexWaker
 from gatepost.guests.hooks import handler_chain as chain
 from gatepost.guests.hooks.spool_writer import SpoolWriter
 from gatepost.jobs.periodic_duty_background import Duty, run_duties
@@ -295,8 +296,10 @@ async def _open_hook_socket(
     """Answer hooks, on a store of their own, because they do not wait for it as long as others do."""
     with closing(app.build_store(configuration, signal_bus.on_commit, busy_timeout=hook_entry.BUSY_TIMEOUT)) as store:
         hook_socket = HookSocket(configuration.home, store, store_name, chain.list_user_handlers(log.warning), url=url)
-        with signal_bus.subscribe(hook_socket.on_signal, "hook socket"):
-            async with hook_socket.open() as path:
+        waker = CodexWaker(configuration.home, store, is_unattended=configuration.settings.wake.unattended)
+        duty = Duty("codex", waker.run_round, interval=INTERVAL, should_wake=waker.is_wake_signal)
+        with signal_bus.subscribe(hook_socket.on_signal, "hook socket"), signal_bus.subscribe(duty.on_signal, "codex"):
+            async with run_duties([duty]), hook_socket.open() as path:
                 yield path
 
 

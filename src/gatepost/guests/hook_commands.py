@@ -81,7 +81,7 @@ def answer(arguments: "Sequence[str]") -> int:
         if call.event == WAIT:
             from gatepost.guests import wait_commands
 
-            return wait_commands.wait(home, call.environ, stdin)
+            return wait_commands.wait(home, call.environ, stdin, call.host)
         code = _ask_gateway(home, call, stdin)
         return code if code is not None else _run_chain(home, call, stdin)
     except KeyboardInterrupt:

@@ -31,7 +31,7 @@ _REGISTRATION_TIME: Final = 30.0
 _POLL_INTERVAL: Final = 0.2
 
 
-def wait(home: str, environ: Mapping[str, str], stdin: str) -> int:
+def wait(home: str, environ: Mapping[str, str], stdin: str, host: str) -> int:
     """Become the waiter of a session, or return the exit code of one that does not wait."""
     if environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk"):
         return 0  # a program asks Claude Code, which could not end while a hook waits
@@ -48,7 +48,7 @@ def wait(home: str, environ: Mapping[str, str], stdin: str) -> int:
     entry = HookEntry(Path(home))
     try:
         config = entry.load_config(environ, lambda _: None)
-        options = _build_options(home, str(folder), session, config, environ)
+        options = _build_options(home, str(folder), session, config, environ, host)
         if options["database"] is not None:
             options["agent"] = _arm(entry.build_context(session, config), options["request"]["waker"])
     except GatepostError as error:
@@ -98,12 +98,12 @@ def _take_lock(path: Path) -> bool:
 
 
 def _build_options(
-    home: str, folder: str, session: str, config: HookConfig, environ: Mapping[str, str]
+    home: str, folder: str, session: str, config: HookConfig, environ: Mapping[str, str], host: str
 ) -> dict[str, Any]:
     from gatepost.stores.statements import get_statement
 
     waker = host_process.name_process(os.getpid())
-    program = host_process.find_program(environ, "claude") or f"? {environ.get('CLAUDE_PID') or os.getppid()}"
+    program = host_process.find_program(environ, host) or f"? {environ.get('CLAUDE_PID') or os.getppid()}"
     variables = {name: value for name, value in environ.items() if name.startswith("GATEPOST_")}
     request = {"v": 1, "op": "wait", "session": session, "waker": waker, "env": variables, "cwd": home}
     return {

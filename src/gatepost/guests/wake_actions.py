@@ -40,9 +40,9 @@ def find_wake(tx: Reader, id: str, *, is_running: IsRunning) -> Instant | None:
     return int(row.since) if tx.now - row.since >= BUSY_PATIENCE else None
 
 
-def take_wake(tx: Transaction, id: str, *, is_running: IsRunning) -> Instant | None:
+def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = WAITER) -> Instant | None:
     """Return the same, and record that the session is woken."""
     since = find_wake(tx, id, is_running=is_running)
     if since is not None:
-        sessions.begin_wake(tx, id, method=WAITER)
+        sessions.begin_wake(tx, id, method=method)
     return since

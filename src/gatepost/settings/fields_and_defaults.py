@@ -258,6 +258,13 @@ class CourierSettings(Section):
 
 
 @dataclass(init=False, repr=False, eq=False)
+class WakeSettings(Section):
+    unattended: bool = setting(
+        BOOL, False, "whether a thread of Codex is woken that is still loaded after its terminal was closed"
+    )
+
+
+@dataclass(init=False, repr=False, eq=False)
 class WorkSettings(Section):
     notify: tuple[tuple[str, tuple[str, ...], int], ...] = setting(
         RULES,
@@ -383,6 +390,7 @@ class Settings(Section):
     stop_decision: StopDecisionSettings = section(StopDecisionSettings)
     hooks: HookSettings = section(HookSettings)
     courier: CourierSettings = section(CourierSettings)
+    wake: WakeSettings = section(WakeSettings)
     work: WorkSettings = section(WorkSettings)
     ledger: LedgerSettings = section(LedgerSettings, short_form="url")
     hedera: HederaSettings = section(HederaSettings)

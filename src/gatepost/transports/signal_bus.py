@@ -28,6 +28,7 @@ LISTENERS: Final[Mapping[str, Sequence[SignalTopicKind]]] = {
     "mcp": ("inbox", "space", "decision", "work"),
     "hook socket": ("inbox",),
     "spool relay": ("inbox",),
+    "codex": ("inbox",),
     "queue reader": ("inbox",),
     # the worker: worker/background_tasks.py
     "supervisor": ("inbox",),

@@ -78,6 +78,11 @@ def find_programs(hosts: Iterable[str], environ: Mapping[str, str]) -> list[Agen
     ]
 
 
+def find_terminals(host: str) -> tuple[int, ...]:
+    """Return the processes of a program that have a terminal; none where processes cannot be listed."""
+    return _find_terminals(host, _list_processes() or {})
+
+
 def _find_command(host: str, environ: Mapping[str, str]) -> str | None:
     return shutil.which(_PROGRAM_NAMES[host].commands[0], path=environ.get("PATH", os.defpath))
 

@@ -4,6 +4,7 @@
 //     tool.execute.before   PreToolUse: a block refuses the tool
 //     tool.execute.after    PostToolUse: its text is added to the result of the tool
 //     session.idle          Stop: a reason to continue becomes a prompt
+//     when an item comes    a process that waits ends, and a prompt wakes the session
 //     the end               SessionEnd
 //
 // Proof that the model has read a text comes from here: a message of the model that began after the text was shown and
@@ -12,6 +13,8 @@ import { spawn } from "node:child_process"
 
 const TIMEOUT = 600_000
 const END_TIMEOUT = 3_000
+// the exit code of the process that waits, when the session is to be woken
+const WAKE = 2
 // `opencode run` ends with the first stop, whatever is prompted then.
 const ENDS_AT_STOP = process.argv.includes("run")
 
@@ -19,10 +22,18 @@ export const Gatepost = async ({ client, directory }) => {
   // by the id of a session
   const sessions = new Map()
 
+  const run = (event, payload) => {
+    const agent = settings.agent ? ["--agent", settings.agent] : []
+    const home = settings.home ? ["--home", settings.home] : []
+    const child = spawn(settings.program, ["hook", event, "--host", "opencode", ...agent, ...home], { cwd: directory })
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify({ cwd: directory, hook_event_name: event, ...payload }))
+    return child
+  }
+
   const call = (event, payload, timeout = TIMEOUT) =>
     new Promise((resolve) => {
-      const options = [...(settings.agent ? ["--agent", settings.agent] : []), ...(settings.home ? ["--home", settings.home] : [])]
-      const child = spawn(settings.program, ["hook", event, "--host", "opencode", ...options], { cwd: directory })
+      const child = run(event, payload)
       const timer = setTimeout(() => child.kill(), timeout)
       let stdout = ""
       let stderr = ""
@@ -30,8 +41,6 @@ export const Gatepost = async ({ client, directory }) => {
       child.stderr.on("data", (chunk) => (stderr += chunk))
       child.on("error", (error) => finish(String(error)))
       child.on("close", () => finish(stderr.trim()))
-      child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify({ cwd: directory, hook_event_name: event, ...payload }))
       const finish = (problem) => {
         clearTimeout(timer)
         if (problem) client.app.log({ body: { service: "gatepost", level: "warn", message: problem } }).catch(() => {})
@@ -62,6 +71,8 @@ export const Gatepost = async ({ client, directory }) => {
         hasReplied: false,
         // texts of ours that are sent as prompts
         ownPrompts: new Set(),
+        // the process that ends when the session is to be woken
+        waiter: undefined,
       }
       sessions.set(id, session)
     }
@@ -80,9 +91,21 @@ export const Gatepost = async ({ client, directory }) => {
     return call("SessionStart", { session_id: session.id, source: session.isResumed ? "resume" : "startup" })
   }
 
-  const prompt = async (session, text) => {
-    session.ownPrompts.add(text)
-    await client.session.promptAsync({ path: { id: session.id }, body: { parts: [{ type: "text", text }] } })
+  const prompt = (session, text) =>
+    client.session.promptAsync({ path: { id: session.id }, body: { parts: [{ type: "text", text }] } }).catch(() => {})
+
+  // One process waits for each session. Its code says that the session is to be woken, and its text is the prompt.
+  const wait = (session) => {
+    if (session.waiter || ENDS_AT_STOP) return
+    const child = run("wait", { session_id: session.id })
+    session.waiter = child
+    let text = ""
+    child.stderr.on("data", (chunk) => (text += chunk))
+    child.on("error", () => (session.waiter = undefined))
+    child.on("close", (code) => {
+      session.waiter = undefined
+      if (code === WAKE && sessions.has(session.id)) prompt(session, text.trim())
+    })
   }
 
   const onPrompt = async ({ sessionID }, { message, parts }) => {
@@ -94,6 +117,7 @@ export const Gatepost = async ({ client, directory }) => {
     const answers = session.isStarted ? [] : [await start(session)]
     const answer = await call("UserPromptSubmit", { ...describe(session), prompt: text })
     expectReply(session)
+    wait(session)
     if (answer.block) throw new Error(answer.block)
     for (const { context } of [...answers, answer]) {
       if (context) parts.push(buildPart(parts, message, context))
@@ -131,12 +155,16 @@ export const Gatepost = async ({ client, directory }) => {
   const onIdle = async (session) => {
     if (session.isHelper || !session.isStarted) return
     const { block, context } = await call("Stop", { ...describe(session), failed: !session.hasReplied, ends: ENDS_AT_STOP })
+    wait(session)
     const text = block ?? context
-    if (text && !ENDS_AT_STOP) await prompt(session, text)
+    if (!text || ENDS_AT_STOP) return
+    session.ownPrompts.add(text)
+    await prompt(session, text)
   }
 
   const end = async (session, reason) => {
     sessions.delete(session.id)
+    session.waiter?.kill()
     if (session.isStarted && !session.isHelper) {
       await call("SessionEnd", { ...describe(session), reason }, END_TIMEOUT)
     }
