@@ -348,6 +348,7 @@ def _taken_rule(channel: Channel) -> None:
         ({"name": ""}, Invalid),
         ({"name": "taken"}, Conflict),
         ({"channel": "No Channel"}, Invalid),
+        ({"channel": "telegramm"}, Invalid),
         ({"filters": {"a..b": 1}}, Invalid),
         ({"filters": {"payload": {}}}, Invalid),
         ({"filters": {f"payload.{number}": 1 for number in range(21)}}, Invalid),
@@ -361,6 +362,31 @@ def test_a_rule_that_is_not_valid_is_not_made(
     with pytest.raises(error):
         channel.kit.store.run_sync(routing_rules.create_rule, RouteSpec(**spec), by=None)
     assert len(channel.kit.store.read_sync(routing_rules.page_rules, by=None)) == 1
+
+
+@check_cases(
+    ("value", "stored"), [(7, "7"), (-100123, "-100123"), (True, "true"), ("7", "7"), (None, None), (1.5, "1.5")]
+)
+def test_a_value_that_is_compared_with_a_text_is_a_text(channel: Channel, value: Json, stored: Json) -> None:
+    rule = channel.add_rule(f"rule {value!r}", metadata__telegram_chat_id=value, session=value, payload__number=value)
+    assert rule.filters == {"metadata.telegram_chat_id": stored, "session": stored, "payload.number": value}
+    changes = {"filters": {"metadata.telegram_chat_id": value}}
+    changed = channel.kit.store.run_sync(routing_rules.update_rule, rule.id, changes, by=None)
+    assert changed.filters == {"metadata.telegram_chat_id": stored}
+
+
+def test_the_channel_of_a_package_needs_a_trigger_of_it(channel: Channel) -> None:
+    spec = RouteSpec(name="new", channel="matrix", targets=("ana",))
+    with pytest.raises(Invalid, match="'matrix' is not a channel") as refusal:
+        channel.kit.store.run_sync(routing_rules.create_rule, spec, by=None)
+    assert refusal.value.hint is not None
+    assert "webhook, telegram, cron, service, cli, web" in refusal.value.hint
+    channel.kit.store.run_sync(triggers.add, TriggerSpec(name="room", provider="matrix"))
+    rule = channel.kit.store.run_sync(routing_rules.create_rule, spec, by=None)
+    channel.kit.store.run_sync(triggers.delete, "room")
+    assert channel.kit.store.run_sync(routing_rules.update_rule, rule.id, {"rank": 5}, by=None).rank == 5
+    with pytest.raises(Invalid, match="'matrixx' is not a channel"):
+        channel.kit.store.run_sync(routing_rules.update_rule, rule.id, {"channel": "matrixx"}, by=None)
 
 
 def test_a_rule_can_be_changed_while_one_of_its_targets_is_retired(channel: Channel) -> None:

@@ -7,10 +7,12 @@ that must be there. Of the active rules that match, the one with the highest ran
 rank the oldest. Rules never apply to spaces.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gatepost.channels.envelope import Envelope
 from gatepost.channels.wording import dotted_path
@@ -86,7 +88,10 @@ def find_rule(rules: Iterable[RouteRule], document: Mapping[str, Json]) -> Route
 
 
 def check_rule(spec: RouteSpec) -> RouteSpec:
-    """Return a rule that is valid; its targets are checked by whoever knows the entities."""
+    """
+    Return a rule that is valid; its targets and its channel are checked by whoever knows the entities and the triggers.
+    A number or a truth value that is compared with a text becomes that text: ids in metadata are texts.
+    """
     check_label("a name of a rule", spec.name, _MAX_NAME_LENGTH)
     if spec.channel != ANY_CHANNEL:
         address.check_name(spec.channel, "name of a channel")
@@ -94,6 +99,7 @@ def check_rule(spec: RouteSpec) -> RouteSpec:
         raise Invalid(f"a rule has 1 to {MAX_TARGETS} targets, not {len(spec.targets)}", hint="name who gets it")
     if len(spec.filters) > MAX_FILTERS:
         raise Invalid(f"a rule has at most {MAX_FILTERS} filters, not {len(spec.filters)}")
+    filters: dict[str, Json] = {}
     for path, value in spec.filters.items():
         [first, *_] = parse_field("filters", path, dotted_path.parse_path)
         if first not in DOCUMENT_FIELDS:
@@ -105,9 +111,11 @@ def check_rule(spec: RouteSpec) -> RouteSpec:
             raise Invalid(
                 f"the filter {quote_value(path)} has {quote_value(value)}", hint="compare with a text, a number or true"
             )
+        is_kept = first == "payload" or value is None or isinstance(value, str)
+        filters[path] = value if is_kept else json.dumps(value)  # everything else in a message is text
     if not -MAX_RANK <= spec.rank <= MAX_RANK:
         raise Invalid(f"{spec.rank} is not a rank", hint=f"use {-MAX_RANK} to {MAX_RANK}; the highest decides")
-    return spec
+    return replace(spec, filters=filters)
 
 
 def _is_equal(value: object, expected: Json) -> bool:

@@ -10,17 +10,21 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.channels.routing import rule as route_rule
-from gatepost.channels.routing.rule import ROUTING, RouteRule, RouteSpec
+from gatepost.channels.routing.rule import ANY_CHANNEL, ROUTING, RouteRule, RouteSpec
 from gatepost.channels.triggers import actions as triggers
+from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
-from gatepost.errors import Conflict, LimitReached, NotFound, Refused
+from gatepost.errors import Conflict, Invalid, LimitReached, NotFound, Refused, quote_value
+from gatepost.inbox.event import OWN_CHANNELS
 from gatepost.stores.row_mapping import Mapper, get_columns
 
 #: rules of all entities
 MAX_RULES: Final = 1_000
+#: what a rule can be about without a trigger; a package has the channel of its own name
+_CHANNELS: Final = (ANY_CHANNEL, *BUILT_IN_PROVIDERS, *OWN_CHANNELS)
 
 
 def decode_filters(text: str) -> dict[str, Json]:
@@ -39,6 +43,7 @@ def create_rule(tx: Transaction, spec: RouteSpec, *, by: str | None) -> RouteRul
     """Make a rule; None is the administrator."""
     author = require_right(tx, by)
     spec = _check(tx, spec)
+    _check_channel(tx, spec.channel)
     if len(_RULE.fetch_page(tx, "channels/route_rules/list_page", after=0, limit=MAX_RULES)) >= MAX_RULES:
         raise LimitReached(f"there are {MAX_RULES} rules, the limit", hint="delete some")
     id = tx.new_id("rule")
@@ -55,6 +60,8 @@ def update_rule(tx: Transaction, id: str, changes: Mapping[str, Any], *, by: str
     other = _find(tx, spec.name)
     if other is not None and other.number != rule.number:
         raise Conflict(f"there is a rule {spec.name!r} already", hint="take another name")
+    if spec.channel != rule.channel:
+        _check_channel(tx, spec.channel)
     has_same_targets = spec.targets == rule.targets  # one of them may be retired by now
     columns = _get_columns(route_rule.check_rule(spec) if has_same_targets else _check(tx, spec))
     tx.execute_later("channels/route_rules/update", number=rule.number, **columns, now=tx.now)
@@ -90,6 +97,16 @@ def _check(tx: Reader, spec: RouteSpec) -> RouteSpec:
     spec = route_rule.check_rule(spec)
     targets = [triggers.resolve_target(tx, text) for text in spec.targets]
     return replace(spec, targets=tuple(dict.fromkeys(targets)))
+
+
+def _check_channel(tx: Reader, channel: str) -> None:
+    """Raise Invalid if nothing can come by this channel: no trigger has the provider of a package of that name."""
+    if channel in _CHANNELS or triggers.page(tx, provider=channel, limit=1):
+        return
+    raise Invalid(
+        f"channel: {quote_value(channel)} is not a channel",
+        hint=f"use one of {', '.join(_CHANNELS)}, or first add the trigger of the package that has it",
+    )
 
 
 def require_right(tx: Reader, by: str | None) -> Entity:
