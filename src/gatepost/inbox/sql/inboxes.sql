@@ -2,7 +2,7 @@
 UPDATE inboxes SET cursor = :cursor WHERE recipient = :recipient
 
 -- name: has_waking_broadcast
-SELECT 1 AS found FROM broadcasts WHERE wakes AND (expires_at IS NULL OR expires_at > :now) LIMIT 1
+SELECT TRUE AS has_waking FROM broadcasts WHERE wakes AND (expires_at IS NULL OR expires_at > :now) LIMIT 1
 
 -- name: list_behind
 -- Agents that have not taken the last broadcast that wakes.
