@@ -39,7 +39,13 @@ ACCESS_MODULES = {
         *("gatepost.directory.authorization_actions", "gatepost.directory.entity_actions"),
         *("gatepost.directory.entity_rows", "gatepost.guests.ports"),
         *("gatepost.jobs", "gatepost.jobs.idempotency_actions", "gatepost.operations.pagination"),
-        *("gatepost.stores", "gatepost.stores.clock", "gatepost.stores.group_commit", "gatepost.stores.row_mapping"),
+        *(
+            "gatepost.stores",
+            "gatepost.stores.call_queues",
+            "gatepost.stores.clock",
+            "gatepost.stores.group_commit",
+            "gatepost.stores.row_mapping",
+        ),
         *(
             "gatepost.stores.disk_space",
             "gatepost.stores.schema_versions",

@@ -12,7 +12,6 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -129,7 +128,7 @@ class HookEntry:
             notes.append("the host has named no session")
             reason = next(iter(parse_notes), notes[-1])
             return HookResponse(output=_add_notes(self._render_without_session(event, reason, notes), notes))
-        event = replace(event, cwd=event.cwd or hook.cwd)
+        event = event._replace(cwd=event.cwd or hook.cwd)
         ctx = self.build_context(event.session, hook_config)
         if hook_config is None:
             ctx.settings_problem = f"Gatepost does nothing in this session, because of its settings: {notes[0]}"
@@ -294,7 +293,7 @@ def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
 
 
 def _add_notes(output: HookOutput, notes: Iterable[str]) -> HookOutput:
-    return replace(output, stderr=output.stderr + "".join(f"gatepost: {note}\n" for note in notes))
+    return output._replace(stderr=output.stderr + "".join(f"gatepost: {note}\n" for note in notes))
 
 
 def _open_spool(path: str) -> "Spool":

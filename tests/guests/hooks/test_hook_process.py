@@ -119,6 +119,7 @@ def test_without_one_it_imports_nothing_heavy(cli: CommandLine, event: str) -> N
     assert {name for name in imported if name.partition(".")[0] == "gatepost"} <= QUIET_MODULES
     if event == "PostToolUse":  # one statement tells it that there is nothing: it opens no store
         assert imported & {"gatepost.core.ports", "gatepost.stores.row_mapping", "gatepost.stores.sqlite"} == set()
+        assert imported & {"dataclasses", "inspect"} == set(), "they take longer to import than the hook to answer"
 
 
 def test_settings_that_a_hook_keeps_are_read_again_after_an_upgrade(tmp_path: Path) -> None:

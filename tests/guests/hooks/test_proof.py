@@ -211,7 +211,7 @@ class TestProof:
         assert not wire.can_show(wire.parse("gemini", "AfterTool", {"session_id": "s"}))
         prompt_event = wire.parse("gemini", "BeforeAgent", {"session_id": "s", "prompt": "tea?"})
         assert wire.can_show(prompt_event)
-        assert not wire.can_show(replace(prompt_event, is_program_prompt=True))
+        assert not wire.can_show(prompt_event._replace(is_program_prompt=True))
         assert wire.parse("gemini", "AfterAgent", {"session_id": "s", "prompt_response": "Done."}).replies == 5
 
 

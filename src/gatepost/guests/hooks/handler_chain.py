@@ -30,7 +30,6 @@ the model is not asked.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -110,9 +109,9 @@ def handle_event(
     """Handle one hook event from beginning to end. The caller waits for what it yields, and prints what it returns."""
     if event.is_person_prompt and event.prompt:
         if (woken_for := ctx.session.take_wake(event.prompt)) is not None:
-            event = replace(event, is_program_prompt=True, woken_for=woken_for)
+            event = event._replace(is_program_prompt=True, woken_for=woken_for)
         elif ctx.state.stop_text:
-            event = replace(event, is_program_prompt=ctx.state.stop_text in normalize_text(event.prompt or ""))
+            event = event._replace(is_program_prompt=ctx.state.stop_text in normalize_text(event.prompt or ""))
     old_activity = ctx.state.state
     try:
         _record_arrival(ctx, event)
@@ -147,7 +146,7 @@ def _refuse_wake(ctx: HookContext, verdict: Verdict, activity: str) -> Verdict:
                 ctx.run_sync(sessions.forget_wake, ctx.session.id)
     except (OSError, GatepostError) as error:
         ctx.add_note(f"what came of this wake cannot be noted: {error}")
-    return replace(verdict, block=_EMPTY_WAKE)
+    return verdict._replace(block=_EMPTY_WAKE)
 
 
 def normalize_text(text: str) -> str:
@@ -285,7 +284,7 @@ def run_handlers(
         return verdict
     # A block is shown with its reason and nothing else: items that were taken to be shown are released.
     verdict.unprinted()
-    return replace(verdict, context=None, continues=False, printed=do_nothing, unprinted=do_nothing)
+    return verdict._replace(context=None, continues=False, printed=do_nothing, unprinted=do_nothing)
 
 
 def _run_handler(

@@ -4,19 +4,21 @@ The values that a hook passes on, the same for every host.
     the host's JSON -> dialects.parse -> HookEvent -> chain -> Verdict -> dialects.render -> HookOutput
 
 Only `dialects` knows the format of a host. Everywhere else an event has the name that Claude Code gives it, also when
-Gemini or Cursor sent it under another name.
+Gemini or Cursor sent it under another name. They are named tuples, because dataclasses take a hook longer to import
+than to answer.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 #: Events whose output reaches the model (G6): an inbox is shown only on these. PreCompact is not one of them.
 READABLE_EVENTS = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"})
 
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEvent:
+
+class HookEvent(NamedTuple):
     """One hook event. A field that the host did not send is empty; `raw` is everything that it sent."""
 
     host: str
@@ -32,7 +34,7 @@ class HookEvent:
     stop_hook_active: bool = False
     prompt: str | None = None
     tool: str | None = None
-    tool_input: Mapping[str, Any] = field(default_factory=dict)
+    tool_input: Mapping[str, Any] = _NOTHING
     #: Stop: the turn ended without a reply of the model. It failed, or a person interrupted it.
     is_failed: bool = False
     #: Stop: characters of all replies to the prompt so far, if the host sends them.
@@ -47,7 +49,7 @@ class HookEvent:
     woken_for: int | None = None
     #: The host calls another hook of ours for the same event, in its own format: this hook has nothing to do.
     is_duplicate: bool = False
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = _NOTHING
 
     @property
     def is_person_prompt(self) -> bool:
@@ -59,8 +61,7 @@ def do_nothing() -> None:
     """Do nothing: the callback of a verdict that took nothing from an inbox."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(NamedTuple):
     """
     The result of a handler, or of all of them. An empty verdict means: continue, there is nothing to say.
 
@@ -94,11 +95,10 @@ class Verdict:
 
     def add_warnings(self, *sentences: str) -> "Verdict":
         """Return this verdict with more warnings."""
-        return replace(self, warnings=self.warnings + sentences)
+        return self._replace(warnings=self.warnings + sentences)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookOutput:
+class HookOutput(NamedTuple):
     """What the process of the hook writes, and its exit code."""
 
     stdout: str = ""

@@ -5,7 +5,6 @@ and only if one of them wakes an agent. The rest is shown at the next prompt. It
 the model proves that they were read (`guests/hooks/delivery_proof.py`).
 """
 
-from dataclasses import replace
 from typing import Final
 
 from gatepost.guests.hooks import dialects
@@ -25,8 +24,8 @@ def show_inbox(ctx: HookContext, event: HookEvent, result: Verdict) -> Verdict |
     other_text = (result.context or "") + (ctx.decision_answer[1] if ctx.decision_answer else "")
     verdict, keys = _drain_inbox(ctx, event, used_bytes=len(other_text.encode(errors="replace")) + 2)
     if ctx.decision_answer is not None and ctx.decision_answer[0] not in keys:
-        verdict = replace(verdict, context="\n".join(filter(None, (ctx.decision_answer[1], verdict.context))))
-    return replace(verdict, continues=is_stop) if verdict.context else None
+        verdict = verdict._replace(context="\n".join(filter(None, (ctx.decision_answer[1], verdict.context))))
+    return verdict._replace(continues=is_stop) if verdict.context else None
 
 
 def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tuple[Verdict, set[str | None]]:

@@ -10,7 +10,6 @@ A subagent (`agent_id`) has events of its own. They never show the agent's inbox
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from gatepost.guests.hooks import dialects
@@ -44,7 +43,7 @@ def parse(
         raw=fields,
     )
     is_under_cursor = host == "claude" and "cursor_version" in fields
-    return replace(event, session="", is_duplicate=True) if is_under_cursor else event
+    return event._replace(session="", is_duplicate=True) if is_under_cursor else event
 
 
 def can_show(event: HookEvent) -> bool:

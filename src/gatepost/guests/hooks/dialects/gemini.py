@@ -15,7 +15,6 @@ In these cases an inbox would lose items, so nothing is taken from it:
   contains the replies before it.
 """
 
-from dataclasses import replace
 from typing import Any, Final
 
 from gatepost.guests.hooks import dialects
@@ -44,8 +43,7 @@ _HOST_NAMES: Final = {our_name: host_name for host_name, our_name in EVENTS.item
 def parse(event_name: str, payload: object) -> HookEvent:
     event = claude.parse(event_name, payload, host="gemini", event_names=EVENTS)
     replies = dialects.read_text(event.raw, "prompt_response") or ""
-    return replace(
-        event,
+    return event._replace(
         is_program_prompt=(event.prompt or "").startswith(_PROGRAM_PROMPT_PREFIX),
         is_failed=event.name == "Stop" and replies.rstrip().endswith(_NO_REPLY),
         replies=len(replies),

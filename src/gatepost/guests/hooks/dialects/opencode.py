@@ -11,7 +11,6 @@ A program that ends with its first stop (`ends`) can be shown nothing there. Ope
 fails, and none for compaction that could show something.
 """
 
-from dataclasses import replace
 from typing import Final
 
 from gatepost.guests.hooks import dialects
@@ -24,7 +23,7 @@ _BLOCKABLE_EVENTS: Final = frozenset({"UserPromptSubmit", "PreToolUse", "PostToo
 
 def parse(event_name: str, payload: object) -> HookEvent:
     event = claude.parse(event_name, payload, host="opencode")
-    return replace(event, is_failed=event.name == "Stop" and event.raw.get("failed") is True)
+    return event._replace(is_failed=event.name == "Stop" and event.raw.get("failed") is True)
 
 
 def can_show(event: HookEvent) -> bool:
