@@ -27,6 +27,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "PersonsReached": ("inbox.triage_actions:return_awaited",),
     "Pushed": ("channels.notice_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
+    "FindLost": ("guests.wake_actions:find_lost",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_event_actions:keep_last_question",),
     # gates

@@ -68,7 +68,10 @@ def read_session(cli: CommandLine) -> dict[str, Any]:
 
 
 def wait_for_state(cli: CommandLine, state: str) -> None:
-    wait_until(lambda: read_session(cli)["reachability"]["state"] == state, f"it is not {state}")
+    wait_until(
+        lambda: cli.run_ok("agent", "show", "analyst", "--json").json["reachability"]["state"] == state,
+        f"it is not {state}",
+    )
 
 
 def start_session(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
@@ -119,6 +122,16 @@ def check_wake(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
     program.wait()
     assert finish(waiter) == (0, "")
     wait_for_state(cli, "lost")
+    wait_until(lambda: not cli.run_ok("agent", "show", "analyst", "--json").json["sessions"], "it has not ended")
+    pushed = cli.run_ok("inbox", "push", "--to", "analyst", "later", "--json")
+    [recipient] = pushed.json["recipients"]
+    assert recipient["reachable"] is False, "its sender is told"
+    [recipient] = cli.run_ok("send", "analyst", "later", "--json").json["recipients"]
+    assert recipient["reachable"] is False
+    with run_program() as next_program:
+        start_session(cli, next_program)
+    [recipient] = cli.run_ok("inbox", "push", "--to", "analyst", "now", "--json").json["recipients"]
+    assert "reachable" not in recipient
 
 
 def test_it_wakes_its_session_from_a_store(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:

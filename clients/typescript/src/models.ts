@@ -760,6 +760,8 @@ export interface Delivery {
   duplicate: boolean;
   /** how often an alert came while it was pending, if more than once */
   times?: number;
+  /** false if each of its sessions in another program is lost; the item waits */
+  reachable?: boolean;
 }
 
 export type DeliveryMode = "polling" | "webhook";
@@ -1705,6 +1707,8 @@ export interface MailRecipient {
   seenAt: Time | null;
   /** when it was read, or ended otherwise */
   endedAt: Time | null;
+  /** when it is sent: false if each of its sessions in another program is lost */
+  reachable?: boolean;
 }
 
 /** What `markDone` asks. */

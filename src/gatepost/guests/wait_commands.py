@@ -67,10 +67,13 @@ def _become_waiter(options: Mapping[str, Any]) -> NoReturn:
 def check(home: str, environ: Mapping[str, str], session: str) -> int:
     """Print since when the session could have been shown an item, if it is to be woken now; the wake is recorded."""
     from gatepost.guests import wake_actions as wakes
+    from gatepost.guests.waiters_background import end_gone  # slow to import
 
     entry = HookEntry(Path(home))
     try:
         context = entry.build_context(session, entry.load_config(environ, lambda _: None))
+        if context.store is not None:
+            end_gone(context.store)
         since = context.run_sync(wakes.take_wake, session, is_running=host_process.is_running)
     except GatepostError:
         return 1

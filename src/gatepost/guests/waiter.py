@@ -56,6 +56,8 @@ class Waiter:
                 self._leave_token(since)
                 return WAKE
             self._sleep(LOOK_INTERVAL)
+        if self._program is None and self._options["database"] is not None:
+            self._ask()  # which records that the program has gone
         return 0
 
     def _is_over(self) -> bool:

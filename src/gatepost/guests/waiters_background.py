@@ -40,6 +40,13 @@ class _Waiter:
     look: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+def end_gone(store: Store) -> None:
+    """End the sessions whose program was killed, and could not say that it ends."""
+    gone = [(id, program) for id, program in store.read_sync(sessions.list_programs) if host_process.is_gone(program)]
+    if gone:
+        store.run_sync(sessions.end_gone, gone)
+
+
 class SessionWaiters:
     def __init__(self, home: Path, store: Store, *, is_shared: bool) -> None:
         self._home = home
@@ -130,3 +137,4 @@ class SessionWaiters:
     def _disarm(self, waiter: _Waiter) -> None:
         with suppress(GatepostError):  # then its process, or the age of the report, says so
             self._store.run_sync(sessions.disarm, waiter.session, waker=waiter.waker)
+            end_gone(self._store)

@@ -6,6 +6,7 @@ last. A session that works shows items by its own hooks; it is woken only if an 
 because it may have been interrupted, which no hook tells. While a session is being woken, no other is.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
@@ -14,6 +15,7 @@ from gatepost.errors import NotFound
 from gatepost.guests import session_actions as sessions
 from gatepost.guests.reachability import WAITER, IsRunning, choose_to_wake
 from gatepost.guests.session import IDLE
+from gatepost.inbox.event import FindLost
 
 #: how long an item waits before a session that works is woken
 BUSY_PATIENCE: Final = 30 * SECOND
@@ -46,3 +48,8 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
     if since is not None:
         sessions.begin_wake(tx, id, method=method)
     return since
+
+
+def find_lost(tx: Reader, question: FindLost) -> Collection[str]:
+    """Return the names of those agents of whom no session can be reached, as far as that is recorded."""
+    return [row.name for row in tx.fetch_all("guests/sessions/list_lost", names=list(question.names))]

@@ -1,8 +1,8 @@
 """Mail: what an entity sends to others, and how far each of them is with it; and replies to events."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Self
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gatepost.core import address
 from gatepost.core.text import ParsedEnum
@@ -54,6 +54,14 @@ class MailRecipientView(RecordView[MailRecipient]):
     state: ItemState
     seen_at: Time | None
     ended_at: Annotated[Time | None, describe("when it was read, or ended otherwise")]
+    reachable: (
+        Annotated[bool, describe("when it is sent: false if each of its sessions in another program is lost")]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, record: MailRecipient, /, **values: Any) -> Self:
+        return super().of(record, reachable=UNSET, **values)
 
 
 class MailView(RecordView[Mail]):

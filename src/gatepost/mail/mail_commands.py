@@ -110,6 +110,8 @@ def send(
         is_posted_later = connection.store is not None and view.post_state is PostState.UNPOSTED
     notice = "; you get an event when it has been read" if is_awaited else ""
     output.done(msgspec.to_builtins(view), view.id, f"{_describe_recipients(view)}{notice}", json=json)
+    if lost_names := [recipient.name for recipient in view.recipients if recipient.reachable is False]:
+        output.talk(f"not reachable now: {', '.join(lost_names)}; the mail waits in the inbox")
     if is_posted_later:
         output.talk("it is posted on the ledger when a gateway runs: `gatepost up`")
 

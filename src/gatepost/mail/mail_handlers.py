@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
-from gatepost.inbox.event import Ref
+from gatepost.inbox.event import FindLost, Ref
 from gatepost.mail import mail_actions as mail, mail_api as api
 from gatepost.mail.sent_mail import AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
@@ -20,7 +22,12 @@ def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.Mai
         raise Invalid("ackWithin: this mail asks for no acknowledgement", hint="give `ack` the value required, too")
     spec = build_record(MailSpec, request, payload=build_payload(request.text, request.payload))
     assert request.sender is not None
-    return view_mail(mail.send(tx, spec, sender=request.sender))
+    view = view_mail(mail.send(tx, spec, sender=request.sender))
+    lost = tx.ask(FindLost([recipient.name for recipient in view.recipients]))
+    recipients = [
+        replace(recipient, reachable=False) if recipient.name in lost else recipient for recipient in view.recipients
+    ]
+    return replace(view, recipients=recipients) if lost else view
 
 
 @api.ListMail.handler

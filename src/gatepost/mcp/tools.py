@@ -216,7 +216,9 @@ def _render_line(spec: OperationTool, view: Any) -> str:
         case MessageView():
             return f"message {view.seq} by {render_name(view.sender)}: {quote(view.content)}"
         case MailView():
-            return f"sent to {render_name(view.to)} as mail {view.id}"
+            lost = [recipient.name for recipient in view.recipients if recipient.reachable is False]
+            note = f" (not reachable now: {', '.join(lost)})" if lost else ""
+            return f"sent to {render_name(view.to)} as mail {view.id}{note}"
         case SentReplyView():
             return f"sent as {view.kind} {view.id}"
         case NoteView():

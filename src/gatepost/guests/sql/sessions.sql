@@ -117,6 +117,21 @@ UPDATE sessions SET woken_at = NULL, proved_at = :now, latency = :latency WHERE 
 -- name: forget_wake
 UPDATE sessions SET woken_at = NULL WHERE id = :id
 
+-- name: list_lost
+-- Those of these agents that have had sessions, and none that can be reached: each has ended, or it is idle and what woke
+-- it is gone. Residents are reached here.
+SELECT e.name
+FROM entities e
+WHERE e.name IN :names[] AND e.kind = 'agent'
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.entity = e.number)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM sessions s
+        WHERE s.entity = e.number AND s.state <> 'ended'
+            AND NOT (s.state = 'idle' AND s.wake_method IS NOT NULL AND s.armed_at IS NULL AND s.woken_at IS NULL)
+    )
+    AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number)
+
 -- name: list_programs
 -- The programs of the sessions that have not ended.
 SELECT id, program FROM sessions WHERE state <> 'ended' AND program IS NOT NULL ORDER BY id

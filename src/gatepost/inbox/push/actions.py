@@ -10,7 +10,7 @@ Items are inserted before events, because only items can detect a duplicate: the
 refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +33,7 @@ from gatepost.inbox.event import (
     Delivery,
     Event,
     EventType,
+    FindLost,
     PersonsReached,
     Priority,
     Push,
@@ -87,7 +88,8 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
         return []
     drafts = _prepare_pushes(tx, pushes)
     _store_and_alert(tx, drafts)
-    return [_build_result(tx, draft) if isinstance(draft, EventDraft) else draft for draft in drafts]
+    lost = _find_lost(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
+    return [_build_result(tx, draft, lost) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
@@ -380,7 +382,13 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         tx.react(PersonsReached(reached))
 
 
-def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
+def _find_lost(tx: Transaction, drafts: Sequence[EventDraft]) -> Collection[str]:
+    """Return the names of the recipients that nothing reaches now; their items wait."""
+    names = {entity.name for draft in drafts for entity in draft.recipients if entity.kind is EntityKind.AGENT}
+    return tx.ask(FindLost(sorted(names))) if names else ()
+
+
+def _build_result(tx: Transaction, draft: EventDraft, lost: Collection[str] = ()) -> PushResult:
     """Return the result of a draft that was stored; for a duplicate, with the event that came first."""
     duplicate_numbers = [
         recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
@@ -398,6 +406,7 @@ def _build_result(tx: Transaction, draft: EventDraft) -> PushResult:
             first_events.get(recipient.number, draft.event.id),
             duplicate=recipient.number not in draft.new_recipients,
             times=draft.times.get(recipient.number, 1),
+            reachable=recipient.name not in lost,
         )
         for recipient in draft.recipients
     )

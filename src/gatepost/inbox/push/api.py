@@ -33,10 +33,15 @@ class DeliveryView(RecordView[Delivery]):
     times: Annotated[int, describe("how often an alert came while it was pending, if more than once")] | UnsetType = (
         UNSET
     )
+    reachable: (
+        Annotated[bool, describe("false if each of its sessions in another program is lost; the item waits")]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, record: Delivery, /, **values: Any) -> Self:
-        return super().of(record, times=record.times if record.times > 1 else UNSET, **values)
+        times, reachable = record.times if record.times > 1 else UNSET, UNSET if record.reachable else False
+        return super().of(record, times=times, reachable=reachable, **values)
 
 
 class PushResultView(View):

@@ -133,6 +133,8 @@ def _print_result(result: PushResultView) -> None:
     ]
     if new_names:
         output.talk(f"pushed to {_join_names(new_names)}")
+    if lost_names := [recipient.name for recipient in result.recipients if recipient.reachable is False]:
+        output.talk(f"not reachable now: {_join_names(lost_names)}; the item waits in the inbox")
     if repeated_names:
         is_counted = any(recipient.times for recipient in result.recipients)
         change = "only this number" if is_counted else "nothing"
