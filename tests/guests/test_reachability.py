@@ -5,10 +5,12 @@ import os
 import pytest
 
 from gatepost.core.times import MINUTE, SECOND, Instant
-from gatepost.guests import reachability, session_actions as sessions
+from gatepost.guests import reachability, session_actions as sessions, wake_actions as wakes
 from gatepost.guests.hooks import host_process
 from gatepost.guests.reachability import ARMED, LOST, PROVED, UNPROVED, WAITER, Reachability
 from gatepost.guests.session import ENDED, IDLE, WORKING, GuestSession
+from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.event import Priority
 from tests.support.store_context import StoreContext
 
 START = 1_000 * MINUTE
@@ -89,6 +91,84 @@ def test_a_process_is_named_so_that_no_other_is_taken_for_it() -> None:
     assert host_process.is_running(name) is True
     assert host_process.is_running(f"{machine} {pid} {int(start) + 1}") is False
     assert host_process.is_running(f"elsewhere/pid:[1] {pid} {start}") is None
+
+
+class TestUnseenItems:
+    """The owner of an agent is told if an urgent item waits for too long."""
+
+    def test_its_owner_is_told_once(self, ctx: StoreContext) -> None:
+        ctx.register("dora", owner="husam")
+        ctx.store.run_sync(sessions.begin, "s-1", agent="dora", host="claude")
+        event = ctx.push_event("the site is down", "dora", priority=Priority.CRITICAL)
+        ctx.push("the weekly report", to="dora")
+        assert ctx.store.run_sync(wakes.report_unseen) == 0, "it may be shown any moment"
+        ctx.clock.advance("3 minutes")
+        assert ctx.store.run_sync(wakes.report_unseen) == 1
+        [alert] = ctx.store.read_sync(inbox.peek, "husam")
+        assert alert.event.content == (
+            f"an urgent item for 'dora' has waited for 2m, and no session of it has shown it: {event}"
+        )
+        assert ctx.store.run_sync(wakes.report_unseen) == 0
+
+    def test_an_item_that_is_claimed_or_for_an_agent_without_sessions_is_no_reason(self, ctx: StoreContext) -> None:
+        ctx.push("for one that was never seen", priority=Priority.CRITICAL)
+        ctx.clock.advance("3 minutes")
+        assert ctx.store.run_sync(wakes.report_unseen) == 0
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude")
+        ctx.take_claim()
+        assert ctx.store.run_sync(wakes.report_unseen) == 0
+
+
+class TestWhichSessionIsWoken:
+    def wake(self, ctx: StoreContext, id: str) -> Instant | None:
+        return ctx.store.run_sync(wakes.take_wake, id, is_running=lambda process: "gone" not in process)
+
+    def begin(self, ctx: StoreContext, *ids: str, state: str = IDLE) -> None:
+        for id in ids:
+            ctx.clock.advance("1 minute")
+            ctx.store.run_sync(sessions.begin, id, agent="ann", host="claude", doing=state, program=f"p-{id}")
+            ctx.store.run_sync(sessions.arm, id, method=WAITER, waker=f"w-{id}")
+
+    def test_the_idle_one_that_was_active_last(self, ctx: StoreContext) -> None:
+        self.begin(ctx, "s-1", "s-2")
+        self.begin(ctx, "s-3", state=WORKING)
+        assert self.wake(ctx, "s-2") is None, "there is nothing to read"
+        ctx.push()
+        assert [self.wake(ctx, id) for id in ("s-1", "s-3")] == [None, None]
+        assert self.wake(ctx, "s-2") == ctx.clock.now()
+        assert self.wake(ctx, "s-2") is None, "it is being woken"
+        assert self.wake(ctx, "s-1") is None
+
+    def test_another_one_if_that_does_not_react(self, ctx: StoreContext) -> None:
+        self.begin(ctx, "s-1", "s-2")
+        ctx.push()
+        assert self.wake(ctx, "s-2") is not None
+        ctx.clock.advance("2 minutes")
+        assert self.wake(ctx, "s-2") is None
+        assert self.wake(ctx, "s-1") is not None
+
+    def test_one_that_works_is_woken_after_a_while_only(self, ctx: StoreContext) -> None:
+        """It may have been interrupted, which no hook tells."""
+        self.begin(ctx, "s-1", state=WORKING)
+        ctx.push()
+        pushed_at = ctx.clock.now()
+        assert self.wake(ctx, "s-1") is None
+        ctx.clock.advance("31 seconds")
+        assert self.wake(ctx, "s-1") == pushed_at
+
+    def test_none_whose_program_or_waiter_is_gone(self, ctx: StoreContext) -> None:
+        self.begin(ctx, "s-1")
+        self.begin(ctx, "gone")
+        ctx.push()
+        assert self.wake(ctx, "gone") is None
+        assert self.wake(ctx, "s-1") is not None
+
+    def test_what_wakes_nobody_is_no_reason(self, ctx: StoreContext) -> None:
+        self.begin(ctx, "s-1")
+        ctx.push(priority=Priority.FYI)
+        assert self.wake(ctx, "s-1") is None
+        ctx.push(to="*")
+        assert self.wake(ctx, "s-1") is not None, "a broadcast that it has not taken yet"
 
 
 class TestVerbs:

@@ -15,14 +15,17 @@ from gatepost.gates.decision_api import DecisionView
 from gatepost.gates.gate_api import GateView
 from gatepost.inbox.event_api import EventDetailView, EventView, ItemView
 from gatepost.ledger.topic_api import TopicMessageView
+from gatepost.mail.mail_api import MailRecipientView
 from gatepost.operations.fields import Format, RecordView, Source, Time, get_source
-from gatepost.residents.agent_api import AgentView, MindView
+from gatepost.residents.agent_api import AgentView, MindView, SessionView
 from gatepost.residents.runs.api import RunWithCallsView, TurnView
 from gatepost.spaces.api import NewSpaceView
 
 _EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra", "times"})
 #: the fields that are passed, because the record has no such attribute or the view shows less
 PASSED: Final[Mapping[type, frozenset[str]]] = {
+    SessionView: frozenset({"reachability"}),
+    MailRecipientView: frozenset({"reachable"}),
     AgentView: frozenset(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),
     DecisionView: frozenset({"overdue"}),
     EventView: _EVENT,

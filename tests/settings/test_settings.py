@@ -178,6 +178,7 @@ class TestValues:
             "channel_notify": "notify",
             "has_speech": "url",
             "speech_patience": "patience",
+            "wake_patience": "patience",
         }
         assert {permissions.get(field.name, field.name) for field in fields(Limits)} <= names
 

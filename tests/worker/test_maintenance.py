@@ -9,6 +9,8 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, Duration
 from gatepost.directory import entity_actions as directory
 from gatepost.gates import gate_actions as gates
 from gatepost.gates.gate import GateKind, GateSpec
+from gatepost.guests import session_actions as sessions
+from gatepost.inbox.event import Priority
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
 from gatepost.mail.sent_mail import AckRequest
 from gatepost.plans import actions as plans
@@ -52,6 +54,11 @@ def hold_items_of_tomorrow(ctx: StoreContext) -> None:
 def deliver_an_item(ctx: StoreContext) -> None:
     ctx.push()
     ctx.ack(ctx.take_claim())
+
+
+def leave_an_urgent_item(ctx: StoreContext) -> None:
+    ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude")
+    ctx.push(priority=Priority.CRITICAL)
 
 
 def release_items(ctx: StoreContext) -> None:
@@ -123,6 +130,7 @@ def send_mail_to_a_ledger(ctx: StoreContext) -> None:
         (retire_a_thinker, 0, "expire calls"),
         (lambda ctx: Post(ctx).send(ack=AckRequest.REQUIRED, ack_within=HOUR), HOUR, "report unread mail"),
         (send_mail_to_a_ledger, HOUR, "deliver mail"),
+        (leave_an_urgent_item, 3 * MINUTE, "report unseen items"),
     ],
 )
 async def test_a_task_is_due_until_it_is_done(

@@ -14,6 +14,8 @@ class Limits:
     remember: Duration = DAY
     #: failures after which an item is dead
     attempts: int = 5
+    #: how long an urgent item may wait for a session of a guest before its owner is told
+    wake_patience: Duration = 2 * MINUTE
     #: how long an fyi item may wait before it wakes its recipient
     fyi_wait: Duration = DAY
     #: how long a drain may take before another drain gets its items

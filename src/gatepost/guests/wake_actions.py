@@ -7,18 +7,24 @@ because it may have been interrupted, which no hook tells. While a session is be
 """
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import SECOND, Instant
+from gatepost.core.times import DAY, SECOND, Instant, format_duration
+from gatepost.directory import entity_actions as directory
 from gatepost.errors import NotFound
 from gatepost.guests import session_actions as sessions
 from gatepost.guests.reachability import WAITER, IsRunning, choose_to_wake
 from gatepost.guests.session import IDLE
-from gatepost.inbox.event import FindLost
+from gatepost.inbox.event import Ref
+from gatepost.inbox.push import actions as push
+from gatepost.inbox.wake_actions import FindLost
 
 #: how long an item waits before a session that works is woken
 BUSY_PATIENCE: Final = 30 * SECOND
+#: alerts about unseen items that one call sends; the next call sends the rest
+_MAX_ALERTS: Final = 100
+_UNSEEN: Final = "unseen:"
 
 
 def find_wake(tx: Reader, id: str, *, is_running: IsRunning) -> Instant | None:
@@ -53,3 +59,27 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
 def find_lost(tx: Reader, question: FindLost) -> Collection[str]:
     """Return the names of those agents of whom no session can be reached, as far as that is recorded."""
     return [row.name for row in tx.fetch_all("guests/sessions/list_lost", names=list(question.names))]
+
+
+def build_unseen_filters(tx: Reader) -> dict[str, Any]:
+    """Return when urgent items came that an owner is to be told of now, and how the keys of such alerts begin."""
+    times = {"unseen_before": tx.now - tx.limits.wake_patience, "unseen_after": tx.now - DAY}
+    return {**times, "unseen_key": f"{push.ALERT_KEY_PREFIX}{_UNSEEN}"}
+
+
+def report_unseen(tx: Transaction) -> int:
+    """
+    Alert the owners of agents in other programs whose urgent items no session has shown or claimed in time; return how
+    many items there were.
+    """
+    rows = tx.fetch_all("guests/sessions/list_unseen", now=tx.now, limit=_MAX_ALERTS, **build_unseen_filters(tx))
+    alerts = []
+    for row in rows:
+        owner = directory.find_responsible(tx, directory.find(tx, row.agent))
+        waited = format_duration(tx.limits.wake_patience)
+        text = f"an urgent item for {row.agent!r} has waited for {waited}, and no session of it has shown it: {row.id}"
+        ref = Ref("agent", row.agent)
+        to = directory.ADMINISTRATOR if owner == row.agent else owner
+        alerts.append(push.build_alert(to, text, f"{_UNSEEN}{row.id}/{row.agent}", ref=ref, cause=Ref("event", row.id)))
+    push.push_alerts(tx, alerts)
+    return len(rows)

@@ -8,7 +8,7 @@ asks one of them (`reactions.py`).
 and the type checker finds a case that is missing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -280,13 +280,6 @@ class FindSentEvent(RoomQuestion[str | None]):
     """The id of the event that mail, a note or a work event became; None if it is in no inbox."""
 
     id: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindLost(RoomQuestion[Collection[str]]):
-    """Which of these agents nothing reaches: they have had sessions in other programs, and each is lost."""
-
-    names: Sequence[str]
 
 
 class ItemsRead(NamedTuple):

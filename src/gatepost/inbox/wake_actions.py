@@ -4,8 +4,19 @@ is too long. An fyi item wakes its recipient after a while (`limits.fyi_wait`). 
 look for inboxes whose recipient should wake.
 """
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
 from gatepost.core.ports import Reader
 from gatepost.inbox.expiry_actions import BATCH_SIZE
+from gatepost.reactions import RoomQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class FindLost(RoomQuestion[Collection[str]]):
+    """Which of these agents nothing reaches: they have had sessions in other programs, and each is lost."""
+
+    names: Sequence[str]
 
 
 def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
-from gatepost.inbox.event import FindLost, Ref
+from gatepost.inbox.event import Ref
+from gatepost.inbox.wake_actions import FindLost
 from gatepost.mail import mail_actions as mail, mail_api as api
 from gatepost.mail.sent_mail import AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller

@@ -259,6 +259,11 @@ class CourierSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class WakeSettings(Section):
+    patience: Duration = setting(
+        DURATION,
+        2 * MINUTE,
+        "how long an urgent item may wait for an agent in another program before its owner gets an alert",
+    )
     unattended: bool = setting(
         BOOL, False, "whether a thread of Codex is woken that is still loaded after its terminal was closed"
     )
@@ -404,6 +409,7 @@ class Settings(Section):
         return Limits(
             **asdict(self.inbox),
             **asdict(self.limits),
+            wake_patience=self.wake.patience,
             reserve=self.store.reserve,
             can_run_commands=self.gates.commands,
             allowed_repositories=self.gates.ci,

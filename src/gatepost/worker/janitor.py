@@ -18,6 +18,7 @@ import structlog
 from gatepost.channels.triggers import cron_fire_actions as schedules
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.signals import JANITOR, Signal, Topic
+from gatepost.guests import wake_actions as guest_wakes
 from gatepost.inbox import expiry_actions as expiry, triage_actions as triage, wake_actions as wakes
 from gatepost.mail import mail_actions as mail, read_receipt_actions
 from gatepost.residents.runs import deferred_call_actions as deferred_calls, resume_actions as run_resume
@@ -36,6 +37,7 @@ _TASKS: Final[Mapping[str, Callable[[Transaction], int]]] = {
     "expire calls": deferred_calls.expire_calls,
     "report unread mail": read_receipt_actions.report_overdue,
     "deliver mail": mail.deliver_overdue,
+    "report unseen items": guest_wakes.report_unseen,
 }
 
 

@@ -9,6 +9,7 @@ from gatepost.channels import outgoing_message_actions as channel_messages
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import CLOCK_TOLERANCE, DAY, Instant
 from gatepost.gates import gate_rows as gates
+from gatepost.guests import wake_actions as wakes
 from gatepost.inbox import broadcast_actions, event_rows, item_rows
 from gatepost.inbox.expiry_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
@@ -20,7 +21,8 @@ def list_due_tasks(tx: Reader) -> list[str]:
     """Return the names of the tasks that have something to do."""
     before, broadcasts_before = _find_ends(tx)
     times = {"before": before, "broadcasts_before": broadcasts_before, "future": tx.now + CLOCK_TOLERANCE}
-    return [row.task for row in tx.fetch_all("worker/maintenance/list_due_tasks", now=tx.now, **times)]
+    filters = {**times, **wakes.build_unseen_filters(tx)}
+    return [row.task for row in tx.fetch_all("worker/maintenance/list_due_tasks", now=tx.now, **filters)]
 
 
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:

@@ -132,6 +132,25 @@ WHERE e.name IN :names[] AND e.kind = 'agent'
     )
     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number)
 
+-- name: list_unseen
+-- Urgent items of agents in other programs that no session was shown, and of which nobody was told yet.
+SELECT v.id, e.name AS agent
+FROM (SELECT DISTINCT entity FROM sessions) g
+JOIN entities e ON e.number = g.entity AND e.retired_at IS NULL
+JOIN items i ON i.recipient = g.entity AND i.state = 'pending' AND i.priority IN (0, 1) AND i.wakes
+JOIN events v ON v.arrival = i.arrival AND v.created_at <= :unseen_before AND v.created_at > :unseen_after
+WHERE (i.expires_at IS NULL OR i.expires_at > :now)
+    AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+    AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = g.entity)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM items d
+        WHERE d.dedup_key = CAST(:unseen_key AS TEXT) || v.id || '/' || e.name
+            AND d.recipient IN (SELECT o.number FROM entities o WHERE o.number = e.owner OR o.name = 'admin')
+    )
+ORDER BY i.arrival
+LIMIT :limit
+
 -- name: list_programs
 -- The programs of the sessions that have not ended.
 SELECT id, program FROM sessions WHERE state <> 'ended' AND program IS NOT NULL ORDER BY id

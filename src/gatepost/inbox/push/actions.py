@@ -33,7 +33,6 @@ from gatepost.inbox.event import (
     Delivery,
     Event,
     EventType,
-    FindLost,
     PersonsReached,
     Priority,
     Push,
@@ -44,6 +43,7 @@ from gatepost.inbox.event import (
     Trust,
 )
 from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
+from gatepost.inbox.wake_actions import FindLost
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"

@@ -66,6 +66,24 @@ WHERE EXISTS (SELECT 1 FROM outgoing WHERE ack = 'pending' AND ack_deadline <= :
 UNION ALL
 SELECT 'deliver mail'
 WHERE EXISTS (SELECT 1 FROM outgoing WHERE deliver_at <= :now AND deliver_at IS NOT NULL)
+UNION ALL
+SELECT 'report unseen items'
+WHERE EXISTS (
+    SELECT 1
+    FROM (SELECT DISTINCT entity FROM sessions) g
+    JOIN entities e ON e.number = g.entity AND e.retired_at IS NULL
+    JOIN items i ON i.recipient = g.entity AND i.state = 'pending' AND i.priority IN (0, 1) AND i.wakes
+    JOIN events v ON v.arrival = i.arrival AND v.created_at <= :unseen_before AND v.created_at > :unseen_after
+    WHERE (i.expires_at IS NULL OR i.expires_at > :now)
+        AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+        AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = g.entity)
+        AND NOT EXISTS (
+            SELECT 1
+            FROM items d
+            WHERE d.dedup_key = CAST(:unseen_key AS TEXT) || v.id || '/' || e.name
+                AND d.recipient IN (SELECT o.number FROM entities o WHERE o.number = e.owner OR o.name = 'admin')
+        )
+)
 
 -- name: read_note
 SELECT deadline AS noted_at, fence AS digest FROM leases WHERE name = 'clock'
