@@ -243,6 +243,25 @@ KNOWN_LINES = [
     ),
     (build_event(EventType.MAIL, "tea?", sender=QUINN, data={"messageType": 7}), '[Mail] Quinn (agent): "tea?"'),
     (
+        build_event(
+            EventType.MAIL,
+            "look",
+            sender=QUINN,
+            data={"mailId": "m_3", "payload": {"text": "look", "pr": 12, "x": "<a>\n"}, "context": {"branch": "b"}},
+        ),
+        '[Mail] Quinn (agent): "look" {"pr":12,"x":"\\u003ca>\\n"} (the sender adds {"branch":"b"}) (mail m_3)',
+    ),
+    (
+        build_event(
+            EventType.MAIL, '{"pr":12}', sender=QUINN, data={"mailId": "m_3", "payload": {"pr": 12}, "context": "soon"}
+        ),
+        '[Mail] Quinn (agent): "{\\"pr\\":12}" (the sender adds "soon") (mail m_3)',
+    ),
+    (
+        build_event(EventType.MAIL, "look", sender=QUINN, data={"mailId": "m_3", "payload": {"text": "look"}}),
+        '[Mail] Quinn (agent): "look" (mail m_3)',
+    ),
+    (
         build_event(EventType.NOTE, sender=QUINN, ref=Ref("task", "0.0.123")),
         '[Note: task 0.0.123] Quinn (agent): "..."',
     ),

@@ -9,7 +9,7 @@ of emoji too), private use, bidirectional marks, lone surrogates and `<`. So no 
 tag survives, and a text like `[Space] Name (human):` inside a message stays inside its quotes.
 
 Only Gatepost writes the brackets after the content. `(context "...")` is the prompt of a trigger, and is shown on
-events of that trigger only; what an asker adds to a question is shown as the asker's.
+events of that trigger only; what an asker adds to a question, or a sender to mail, is shown as theirs.
 
     [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
 """
@@ -151,7 +151,8 @@ def _render_full(event: Event) -> str:
             notes = [f"mail {render_name(mail.mail)}"] if mail.mail else []
             notes += [f"ref {render_name(event.ref.type)}:{render_name(event.ref.id)}"] if event.ref else []
             head = f"[Mail: {render_name(mail.message_type)}]" if mail.message_type else "[Mail]"
-            return f"{head} {_render_sender(event)}{urgency}: {' - '.join(texts)}{_render_notes(event, notes)}"
+            added = _render_additions(event) if mail.mail else ""
+            return f"{head} {_render_sender(event)}{urgency}: {' - '.join(texts)}{added}{_render_notes(event, notes)}"
         case Noted() as note:
             return (
                 f"[Note: {render_name(note.about)}] {_render_sender(event)}: {quote(note.text)}{_render_notes(event)}"
@@ -276,6 +277,16 @@ def _render_report(event: Event, text: str) -> str:
     subject = f"{quote(event.subject)} - " if event.subject else ""
     data = f" {render_json(event.data)}" if event.data is not None else ""
     return f"{sender}{subject}{quote(text)}{data}"
+
+
+def _render_additions(event: Event) -> str:
+    """Return what mail has besides its text: the other fields of its payload, and its context."""
+    data = event.data if isinstance(event.data, dict) else {}
+    payload, context = data.get("payload"), data.get("context")
+    fields = {name: value for name, value in payload.items() if name != "text"} if isinstance(payload, dict) else {}
+    is_shown = not fields or event.content == render_json(payload)  # of a payload without a text, all is the content
+    added = "" if is_shown else f" {render_json(fields)}"
+    return added + (f" (the sender adds {render_json(context)})" if context is not None else "")
 
 
 def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
