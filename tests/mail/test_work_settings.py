@@ -44,6 +44,16 @@ def test_the_file_that_init_writes_has_the_rules_of_a_team(home: Path) -> None:
     )
 
 
+def test_every_line_of_that_file_about_work_can_be_used_at_once(home: Path) -> None:
+    lines = build_template().splitlines()
+    section = lines[lines.index("[work]") + 1 : lines.index("[ledger]")]
+    chosen = [line for line in section if line.startswith(("# auto_add = ", "#   "))]
+    used = [line.removeprefix("#   ").removeprefix("# ").replace('"..."', "false") for line in chosen]
+    used.remove("the rules of a team with the planner mindy, the person justin and the agent engine:")
+    loaded = load(home, "\n".join(["[work]", *used])).settings.work
+    assert (loaded.auto_add, len(loaded.notify)) == (False, 3)
+
+
 @pytest.mark.parametrize(
     ("toml", "is_on"),
     [

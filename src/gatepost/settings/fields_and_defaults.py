@@ -271,16 +271,17 @@ class WakeSettings(Section):
 
 @dataclass(init=False, repr=False, eq=False)
 class WorkSettings(Section):
+    auto_add: bool | None = setting(
+        BOOL,
+        None,
+        "whether a note or an event adds its work item if nobody has; by default it does, except on Hedera",
+    )
+    # the last one: its example is a table, and what follows a table in a file belongs to it
     notify: tuple[tuple[str, tuple[str, ...], int], ...] = setting(
         RULES,
         _LIMITS.work_notify,
         "who gets which events of work items; `phase.*` and `*.complete` match several, `@maker` is who added the item",
         example=_WORK_NOTIFY_EXAMPLE,
-    )
-    auto_add: bool | None = setting(
-        BOOL,
-        None,
-        "whether a note or an event adds its work item if nobody has; by default it does, except on Hedera",
     )
 
 
