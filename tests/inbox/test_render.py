@@ -258,7 +258,9 @@ KNOWN_LINES = [
         '[Mail] Quinn (agent): "{\\"pr\\":12}" (the sender adds "soon") (mail m_3)',
     ),
     (
-        build_event(EventType.MAIL, "look", sender=QUINN, data={"mailId": "m_3", "payload": {"text": "look"}}),
+        build_event(
+            EventType.MAIL, "look", sender=QUINN, data={"mailId": "m_3", "payload": {"text": "look"}, "context": ""}
+        ),
         '[Mail] Quinn (agent): "look" (mail m_3)',
     ),
     (

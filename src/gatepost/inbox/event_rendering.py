@@ -286,7 +286,7 @@ def _render_additions(event: Event) -> str:
     fields = {name: value for name, value in payload.items() if name != "text"} if isinstance(payload, dict) else {}
     is_shown = not fields or event.content == render_json(payload)  # of a payload without a text, all is the content
     added = "" if is_shown else f" {render_json(fields)}"
-    return added + (f" (the sender adds {render_json(context)})" if context is not None else "")
+    return added + (f" (the sender adds {render_json(context)})" if context not in (None, "") else "")
 
 
 def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
