@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from gatepost.app import open_store
+from gatepost.channels.envelope import Envelope, EnvelopeKind
+from gatepost.channels.routing import unrouted_message_actions as unrouted_messages
+from gatepost.channels.routing.api import UnroutedReason
+from gatepost.core.json_limits import Json
 from tests.operations.access_cases import add_unrouted
 from tests.support.command_line import CommandLine
 
@@ -240,6 +244,15 @@ class TestRoute:
         refusal = cli("trigger", "route", *words)
         assert refusal.code == 2
         assert error.removeprefix("--filter: ") in refusal.error
+
+    def test_a_payload_that_nobody_got_is_listed_on_one_line(self, cli: CommandLine) -> None:
+        cli.run_ok("trigger", "add", "shop")
+        payload: Json = {"number": 7, "title": "<b>"}
+        envelope = Envelope(channel="webhook", session="shop", kind=EnvelopeKind.EVENT, content="", payload=payload)
+        with closing(open_store(f"sqlite:///{cli.database}")) as store:
+            store.run_sync(unrouted_messages.insert, 1, envelope, UnroutedReason.NO_ROUTE, None)
+        _, row = cli.run_ok("trigger", "dead").out.splitlines()
+        assert row.endswith('  no_route  {"number":7,"title":"\\u003cb>"}')
 
     def test_a_message_that_nobody_got_is_listed_and_replayed(self, cli: CommandLine) -> None:
         assert cli.run_ok("trigger", "dead").err == "no unrouted messages\n"

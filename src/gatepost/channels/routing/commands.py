@@ -260,7 +260,7 @@ def _build_message_row(message: api.UnroutedMessageView) -> TableRow:
         message.trigger or message.channel,
         message.session_id,
         state,
-        render.quote(message.content or output.format_json(message.payload)),
+        render.quote(message.content) if message.content else render.render_json(message.payload),
     ]
 
 
