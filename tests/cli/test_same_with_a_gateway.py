@@ -55,6 +55,7 @@ ALL_BAD_COMMANDS: Final = [
 USED_ELSEWHERE: Final = {
     "inbox watch": "test_gateway.py: TestWatching",
     "space watch": "test_gateway.py: TestWatching",
+    "inbox undo": "tests/snapshot/commands/inbox.txt: it has ten seconds",
     "courier": "test_courier.py: test_an_idle_guest_is_nudged_and_its_next_hook_shows_it_once",
     "sign-in": "test_sign_in.py: it needs a gateway",
     "up": "test_gateway.py: test_up_and_down",

@@ -20,7 +20,7 @@ from gatepost.guests.host_settings import hook_entries, installation
 from gatepost.guests.host_settings.entry_format import BuildEntries
 from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES
 
-hooks = Noun("hooks", "Install hooks in Claude Code, Codex, Gemini CLI, Cursor or OpenCode.")
+hooks = Noun("hooks", "Install hooks in agent programs, such as Claude Code.")
 
 Host = Annotated[str, option("--host", "|".join(HOSTS), "the program", choices=HOSTS)]
 Scope = Annotated[

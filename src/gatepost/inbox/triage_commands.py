@@ -35,7 +35,7 @@ def snooze(
 
     Examples:
       gatepost inbox snooze evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --within 3h
-      gatepost inbox snooze evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --awaits from:quinn --as husam
+      gatepost inbox snooze evt_01997ec27ab07f2c8ed1f2a3b4c5d6e7 --awaits from:ann
     """
     with connect() as connection:
         owner = choose_owner(connection, event, name)
