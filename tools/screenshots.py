@@ -117,6 +117,7 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
         "ledger": "/ledger",
         "topic": f"/ledger/{topic['id']}",
         "health": "/health",
+        "settings": "/settings",
         "items": "/items",
     }
 
