@@ -84,6 +84,7 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
         "home": "/",
         "inbox": "/inbox",
         "item": f"/inbox/admin/{item['eventId']}",
+        "mail": "/mail",
         "decisions": "/decisions",
         "decisions-ended": "/decisions?show=ended",
         "decision": f"/decisions/{decision['id']}",

@@ -122,9 +122,10 @@ def _send_events(gateway: ScriptedGateway) -> dict[str, str]:
     item = gateway.post("/inbox", to=ADMIN, source=HOSTILE_LINE, priority="critical", type="alert", **fields, **about)
     gateway.post("/inbox", to=ADMIN, source="big", content=LARGEST)
     gateway.post("/mail", to=ADMIN, sender="visitor", subject=HOSTILE_LINE, payload={"text": HOSTILE, "x": HOSTILE})
+    mail = gateway.post("/mail", to="visitor", sender=ADMIN, subject=HOSTILE_LINE, text=HOSTILE)
     gateway.post("/work", type="task", id="raid", title=HOSTILE_NAME, madeBy=STRANGER)
     gateway.post("/work/task/raid/notes", note=HOSTILE, notify=[ADMIN], sender="visitor")
-    return {"item": item["eventId"]}
+    return {"item": item["eventId"], "mail": mail["id"]}
 
 
 def _plan(gateway: ScriptedGateway) -> dict[str, str]:

@@ -25,6 +25,8 @@ HOSTILE_ADDRESSES = [
     "/inbox",
     "/inbox/admin/{item}",
     "/inbox?state=all&type=mail",
+    "/mail",
+    "/mail/{mail}",
     "/decisions",
     "/decisions?show=ended",
     "/decisions/{decision}",

@@ -28,6 +28,7 @@ export interface View {
 export const VIEWS: readonly View[] = [
   { name: "", title: "Home", icon: "home", keys: "g h", load: () => import("./home/home.js") },
   { name: "inbox", title: "Inbox", icon: "inbox", keys: "g i", needs: (name) => (name === undefined || name === me.value ? undefined : "administrator"), load: () => import("./inbox/inbox.js") },
+  { name: "mail", title: "Sent mail", icon: "mail", keys: "g o", load: () => import("./mail/mail.js") },
   { name: "decisions", title: "Decisions", icon: "decision", keys: "g d", load: () => import("./decisions/decisions.js") },
   { name: "gates", title: "Gates", icon: "gate", keys: "g t", load: () => import("./decisions/gates.js") },
   { name: "agents", title: "Agents", icon: "agent", keys: "g a", load: () => import("./agents/agents.js") },

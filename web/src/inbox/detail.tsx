@@ -6,8 +6,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { readDraft, useDraft } from "../data/drafts.js";
 import { decisions, displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client } from "../data/session.js";
+import { client, me } from "../data/session.js";
 import { DecisionCard } from "../decisions/card.js";
+import { ComposeDialog } from "../mail/compose-dialog.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown, PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
@@ -40,6 +41,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
     if (item.seenAt === null) void client.markSeen({ name: item.recipient, events: [item.eventId] }).catch(() => undefined);
   }, [item.eventId]);
   const [replies, setReplies] = useState(0);
+  const [isForwarding, setForwarding] = useState(false);
   const decision = decisionId(item);
   const place = findPlace(item);
   // Somebody has to answer a question.
@@ -67,6 +69,11 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         {canReply(item) && (
           <button class="button" title="r" onClick={() => onReplying(true)}>
             <Icon name="reply" size={14} /> Reply
+          </button>
+        )}
+        {item.recipient === me.value && item.content !== "" && decision === undefined && (
+          <button class="button" onClick={() => setForwarding(true)}>
+            <Icon name="send" size={14} /> <span class="hide-phone">Forward</span>
           </button>
         )}
         {REPLAYABLE.includes(item.state) && (
@@ -123,6 +130,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
         <Thread item={item} revision={replies} />
         <ItemFacts item={item} recipients={recipients} isPerson={isPerson} />
       </div>
+      {isForwarding && <ComposeDialog item={item} onClose={() => setForwarding(false)} />}
     </section>
   );
 }
