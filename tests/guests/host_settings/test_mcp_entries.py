@@ -39,7 +39,7 @@ def settings_texts(draw: st.DrawFn) -> tuple[str, dict[str, Any], str]:
     names = st.text(max_size=4) | st.just("gatepost-test")
     servers = draw(st.none() | st.dictionaries(names, st.sampled_from(OTHER_SERVERS), max_size=3))
     if servers is not None:
-        value |= {"mcpServers": servers}
+        value |= {McpFormat(host).key: servers}
     is_strict = host in ("claude", "claude-desktop")
     return host, value, draw(write_jsonc(value, with_comments=not is_strict, with_commas=not is_strict))
 
@@ -61,8 +61,10 @@ def test_out_again_is_as_it_was_byte_for_byte_and_in_twice_is_in_once(file: tupl
         path.write_bytes(text.encode())
         assert installation.install(path, McpFormat(host), build_entries(host)).is_changed
         installed = path.read_bytes()
-        servers = value.get("mcpServers", {}) | build_entries(host)
-        assert parse_value(installed.decode()) == value | {"mcpServers": servers}
+        key = McpFormat(host).key
+        servers = value.get(key, {}) | build_entries(host)
+        head = {} if value else McpFormat(host).build_head()
+        assert parse_value(installed.decode()) == head | value | {key: servers}
         assert jsonc_editing.list_comments(installed.decode()) == jsonc_editing.list_comments(text)
         assert not installation.install(path, McpFormat(host), build_entries(host)).is_changed
         assert installation.install(path, McpFormat(host), build_entries(host, None)).is_changed
@@ -76,7 +78,7 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
     file: tuple[str, dict[str, Any], str],
 ) -> None:
     host, value, text = file
-    assume(value and value.get("mcpServers", {"": 0}))
+    assume(value and value.get(McpFormat(host).key, {"": 0}))
     form = McpFormat(host)
     assert form.strip_from_json(form.add_to_json(text, build_entries(host)), value) == text
     assert form.strip_from_json(text) == text
@@ -85,7 +87,8 @@ def test_taking_out_undoes_putting_in_to_the_byte_unless_something_was_empty(
 @given(settings_texts(), st.text(max_size=4), st.booleans())
 def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str], key: str, at_root: bool) -> None:
     host, value, text = file
-    assume(key != "mcpServers")
+    servers_key = McpFormat(host).key
+    assume(key != servers_key)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
@@ -93,13 +96,14 @@ def test_what_somebody_changed_since_stays(file: tuple[str, dict[str, Any], str]
         changed = path.read_bytes().decode()
         root = jsonc_editing.parse(changed)
         assert root is not None
-        container = root if at_root else root.get("mcpServers")
+        container = root if at_root else root.get(servers_key)
         assert container is not None
         path.write_bytes(jsonc_editing.append(changed, container, (key, ["theirs"])).encode())
         assert not installation.uninstall(path, McpFormat(host)).is_restored
         remaining = path.read_bytes().decode()
     addition = {key: ["theirs"]}
-    expected = value | (addition if at_root else {"mcpServers": value.get("mcpServers", {}) | addition})
+    head = {} if value else McpFormat(host).build_head()  # it may be of use to whoever changed the file
+    expected = head | value | (addition if at_root else {servers_key: value.get(servers_key, {}) | addition})
     assert parse_value(remaining) == expected
     assert jsonc_editing.list_comments(remaining) == jsonc_editing.list_comments(text)
 

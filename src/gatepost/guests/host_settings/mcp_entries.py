@@ -201,7 +201,8 @@ class McpFormat(EntryFormat):
         jsonc_editing.require_type(text, root, dict, "the top level is not an object")
         servers = root.get(self.key)
         if servers is None:
-            return jsonc_editing.append(text, root, (self.key, dict(entries)))
+            new_members = {} if root.parts else self.build_head()
+            return jsonc_editing.append(text, root, *(new_members | {self.key: dict(entries)}).items())
         jsonc_editing.require_type(text, servers, dict, f"`{self.key}` is not an object")
         if (other := servers.get(NAME)) is not None:
             _refuse_other_server(jsonc_editing.describe_position(text, other.start))
