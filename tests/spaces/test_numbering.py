@@ -22,6 +22,7 @@ from gatepost.testing import Kit
 from tests.property.run_machine import NIGHTLY
 from tests.spaces.poster import post_messages
 from tests.support.processes.fork_server import ForkedProcess
+from tests.support.races import STATEMENT_METHODS
 from tests.support.waits import LAST_RESORT
 
 AGENTS = ("designer", "developer", "analyst")
@@ -210,7 +211,7 @@ class _CountingTransaction:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
-        if name not in ("fetch_one", "fetch_all", "fetch_page", "execute", "execute_many"):
+        if name not in STATEMENT_METHODS:
             return method
 
         def count_and_call(statement: str, /, *args: Any, **parameters: Any) -> Any:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -15,6 +15,12 @@ from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
 from tests.support.store_context import StoreContext
 from tests.support.waits import LAST_RESORT
+
+#: the methods of a transaction whose first argument is a statement
+STATEMENT_METHODS: Final = (
+    *("fetch_one", "fetch_all", "fetch_page", "fetch_later"),
+    *("execute", "execute_many", "execute_later", "execute_many_later"),
+)
 
 
 def lift_idle_limit(tx: Transaction) -> None:
@@ -40,7 +46,7 @@ class WatchedTransaction:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._tx, name)
-        if name not in ("fetch_one", "fetch_all", "fetch_page", "execute", "execute_many"):
+        if name not in STATEMENT_METHODS:
             return method
 
         def call_method(statement: str, *args: Any, **kwargs: Any) -> Any:
