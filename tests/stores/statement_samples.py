@@ -44,6 +44,16 @@ BEFORE: dict[str, list[str]] = {
     "jobs/leases/has_other_holder": ["UPDATE leases SET name = 'ann', holder = 'another', deadline = 2"],
     "worker/maintenance/read_note": ["UPDATE leases SET name = 'clock'"],
     "reports/fires/list_past": ["UPDATE items SET dedup_key = 'kx'"],
+    "guests/sessions/list_lost": [
+        "INSERT INTO entities (number, name, kind, display, created_at) VALUES (99, 'bob', 'agent', 'Bob', 1)",
+        "UPDATE sessions SET entity = 99, wake_method = 'x'",
+    ],
+    "guests/sessions/list_unseen": [
+        "UPDATE items SET priority = 1",
+        "INSERT INTO entities (number, name, kind, display, created_at) VALUES (99, 'bob', 'agent', 'Bob', 1)",
+        "UPDATE sessions SET entity = 99",
+        "UPDATE items SET recipient = 99",
+    ],
     "inbox/items/list_awaited": ["UPDATE items SET awaits = 'x'"],
     "inbox/items/undo_complete": [
         "UPDATE claims SET kind = 'person'",
@@ -154,6 +164,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "spaces/messages/find_last_before": {"time": 2},
     "residents/runs/find_last_before": {"since": 1},
     "residents/runs/list_page": {"status": "running"},
+    "guests/sessions/list_lost": {"names": "bob"},
+    "guests/sessions/list_unseen": {"unseen_before": 2, "unseen_after": 0},
     "guests/sessions/save": {"state": "idle"},
     "guests/sessions/update_state": {"state": "idle"},
     "guests/sessions/list_recent": {"include_ended": True},

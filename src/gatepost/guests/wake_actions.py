@@ -6,7 +6,7 @@ last. A session that works shows items by its own hooks; it is woken only if an 
 because it may have been interrupted, which no hook tells. While a session is being woken, no other is.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from gatepost.core.ports import Reader, Transaction
@@ -56,9 +56,10 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
     return since
 
 
-def find_lost(tx: Reader, question: FindLost) -> Collection[str]:
-    """Return the names of those agents of whom no session can be reached, as far as that is recorded."""
-    return [row.name for row in tx.fetch_all("guests/sessions/list_lost", names=list(question.names))]
+def find_lost(tx: Reader, question: FindLost) -> Callable[[], Collection[str]]:
+    """Ask for the names of those agents of whom no session can be reached, as far as that is recorded."""
+    fetch = tx.fetch_later("guests/sessions/list_lost", names=list(question.names))
+    return lambda: [row.name for row in fetch()]
 
 
 def build_unseen_filters(tx: Reader) -> dict[str, Any]:

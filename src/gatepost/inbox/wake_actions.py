@@ -4,7 +4,7 @@ is too long. An fyi item wakes its recipient after a while (`limits.fyi_wait`). 
 look for inboxes whose recipient should wake.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from gatepost.core.ports import Reader
@@ -13,8 +13,11 @@ from gatepost.reactions import RoomQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class FindLost(RoomQuestion[Collection[str]]):
-    """Which of these agents nothing reaches: they have had sessions in other programs, and each is lost."""
+class FindLost(RoomQuestion[Callable[[], Collection[str]]]):
+    """
+    Which of these agents nothing reaches: they have had sessions in other programs, and each is lost. The answer is a
+    function that returns them, so that the query can be sent with the next statement.
+    """
 
     names: Sequence[str]
 

@@ -24,7 +24,7 @@ def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.Mai
     spec = build_record(MailSpec, request, payload=build_payload(request.text, request.payload))
     assert request.sender is not None
     view = view_mail(mail.send(tx, spec, sender=request.sender))
-    lost = tx.ask(FindLost([recipient.name for recipient in view.recipients]))
+    lost = tx.ask(FindLost([recipient.name for recipient in view.recipients]))()
     recipients = [
         replace(recipient, reachable=False) if recipient.name in lost else recipient for recipient in view.recipients
     ]

@@ -10,7 +10,7 @@ Items are inserted before events, because only items can detect a duplicate: the
 refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -87,8 +87,9 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
     if not pushes:
         return []
     drafts = _prepare_pushes(tx, pushes)
+    fetch_lost = _find_lost(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
     _store_and_alert(tx, drafts)
-    lost = _find_lost(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
+    lost = fetch_lost()
     return [_build_result(tx, draft, lost) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
@@ -382,10 +383,10 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         tx.react(PersonsReached(reached))
 
 
-def _find_lost(tx: Transaction, drafts: Sequence[EventDraft]) -> Collection[str]:
-    """Return the names of the recipients that nothing reaches now; their items wait."""
+def _find_lost(tx: Transaction, drafts: Sequence[EventDraft]) -> Callable[[], Collection[str]]:
+    """Ask for the names of the recipients that nothing reaches now, together with the next statement."""
     names = {entity.name for draft in drafts for entity in draft.recipients if entity.kind is EntityKind.AGENT}
-    return tx.ask(FindLost(sorted(names))) if names else ()
+    return tx.ask(FindLost(sorted(names))) if names else tuple
 
 
 def _build_result(tx: Transaction, draft: EventDraft, lost: Collection[str] = ()) -> PushResult:
