@@ -130,7 +130,7 @@ def check_wake(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
     assert recipient["reachable"] is False
     with run_program() as next_program:
         start_session(cli, next_program)
-    [recipient] = cli.run_ok("inbox", "push", "--to", "analyst", "now", "--json").json["recipients"]
+        [recipient] = cli.run_ok("inbox", "push", "--to", "analyst", "now", "--json").json["recipients"]
     assert "reachable" not in recipient
 
 
