@@ -22,7 +22,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Registering": ("inbox.broadcast_actions:hold_broadcasts",),
     "Registered": ("inbox.broadcast_actions:open_inbox",),
     "Renamed": ("inbox.item_actions:measure_lines_again",),
-    "Retired": ("gates.deadline_actions:end_orphans",),
+    "Retired": ("gates.automatic_end_actions:end_orphans",),
     # inbox
     "PersonsReached": ("inbox.triage_actions:return_awaited",),
     "Pushed": ("channels.notice_actions:notify_persons",),

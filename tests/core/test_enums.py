@@ -10,7 +10,7 @@ from gatepost.errors import Invalid
 from gatepost.gates import gate  # noqa: F401 # their words are subclasses
 from gatepost.inbox import event  # noqa: F401 # their words are subclasses
 from gatepost.plans import plan  # noqa: F401 # their words are subclasses
-from gatepost.residents import goals_and_memories  # noqa: F401 # their words are subclasses
+from gatepost.residents import goal_and_memory  # noqa: F401 # their words are subclasses
 
 
 @pytest.mark.parametrize("enum", ParsedEnum.__subclasses__())

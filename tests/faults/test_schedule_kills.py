@@ -18,7 +18,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.residents import goal_and_memory_actions as memories
-from gatepost.residents.goals_and_memories import GoalSpec
+from gatepost.residents.goal_and_memory import GoalSpec
 from tests.faults.conftest import NIGHTLY
 from tests.faults.grids import list_passes, select_points
 from tests.faults.stores.worker_process import WorkerProcess

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType, Item
@@ -34,5 +34,5 @@ def list_decision_items(ctx: StoreContext, name: str) -> list[Item]:
 
 
 def end_due(ctx: StoreContext) -> None:
-    while ctx.store.run_sync(deadlines.end_due):
+    while ctx.store.run_sync(automatic_ends.end_due):
         pass

@@ -14,8 +14,8 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
-from gatepost.gates import deadline_actions as deadlines, gate_actions as gates
-from gatepost.gates.deadline_actions import RESCAN_AFTER, EventScan
+from gatepost.gates import automatic_end_actions as automatic_ends, gate_actions as gates
+from gatepost.gates.automatic_end_actions import RESCAN_AFTER, EventScan
 from gatepost.gates.gate import Gate, GateKind, GateSpec
 from gatepost.inbox.event import EventType, Push
 from gatepost.inbox.push import actions as push_actions
@@ -86,14 +86,14 @@ class NewEventsReader:
 
 
 def scan_new_events(tx: Reader, last_scan: EventScan) -> EventScan:
-    return deadlines.scan_events(cast("Reader", NewEventsReader(tx)), last_scan)
+    return automatic_ends.scan_events(cast("Reader", NewEventsReader(tx)), last_scan)
 
 
 class TestGoingOn:
     def test_what_came_since_is_found_and_what_was_looked_at_is_not_looked_at_again(self, store: Store) -> None:
         gate, other = create_gate(store), create_gate(store, "ci")
         push_event(store, "other")
-        first = store.read_sync(deadlines.scan_events)
+        first = store.read_sync(automatic_ends.scan_events)
         assert list_met(first) == list_met(store.read_sync(scan_new_events, first)) == []
         event_ids = [push_event(store), push_event(store)]
         scan = store.read_sync(scan_new_events, first)
@@ -103,51 +103,51 @@ class TestGoingOn:
 
     def test_one_that_is_met_is_found_until_it_has_ended(self, store: Store) -> None:
         gate = create_gate(store)
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         push_event(store)
         for _ in range(3):
-            scan = store.read_sync(deadlines.scan_events, scan)
+            scan = store.read_sync(automatic_ends.scan_events, scan)
             push_event(store, "other")
             assert list_met(scan) == [gate.id]
-        assert store.run_sync(deadlines.end_due, last_scan=scan) == 1
-        assert list_met(store.read_sync(deadlines.scan_events, scan)) == []
+        assert store.run_sync(automatic_ends.end_due, last_scan=scan) == 1
+        assert list_met(store.read_sync(automatic_ends.scan_events, scan)) == []
 
     def test_a_gate_that_was_made_since_is_looked_at_from_its_beginning(self, store: Store) -> None:
         create_gate(store)
         push_event(store, "ci")
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         gate = create_gate(store, "ci")
         event = push_event(store, "ci")
-        assert store.read_sync(deadlines.scan_events, scan).matches == ((gate.id, event, 0),)
+        assert store.read_sync(automatic_ends.scan_events, scan).matches == ((gate.id, event, 0),)
 
     def test_more_than_are_ended_at_once_are_not_lost(self, store: Store) -> None:
         created_gates = [create_gate(store) for _ in range(5)]
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         push_event(store)
         for count in (2, 2, 1, 0):
-            scan = store.read_sync(deadlines.scan_events, scan)
-            assert store.run_sync(deadlines.end_due, limit=2, last_scan=scan) == count
+            scan = store.read_sync(automatic_ends.scan_events, scan)
+            assert store.run_sync(automatic_ends.end_due, limit=2, last_scan=scan) == count
         assert not any(store.read_sync(gates.show, gate.id).is_pending for gate in created_gates)
 
     def test_in_a_store_that_is_not_so_far_it_begins_anew(self, store: Store) -> None:
         """A copy from before was put in its place, under a process that lives on."""
         gate = create_gate(store)
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         push_event(store)
         far_scan = replace(scan, position=Position(2**62, 2**62))
-        assert list_met(store.read_sync(deadlines.scan_events, far_scan)) == [gate.id]
+        assert list_met(store.read_sync(automatic_ends.scan_events, far_scan)) == [gate.id]
 
     def test_a_recipient_that_is_added_to_an_event_that_was_here_is_found_after_a_while(
         self, kit: Kit, store: Store
     ) -> None:
         gate = create_gate(store, owner="bob")
         push_event(store)
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         bob = store.read_sync(directory.find, "bob").number
         store.run_sync(lambda tx: tx.execute(ADD_RECIPIENT, recipient=bob))
-        assert list_met(store.read_sync(deadlines.scan_events, scan)) == []
+        assert list_met(store.read_sync(automatic_ends.scan_events, scan)) == []
         kit.clock.advance(RESCAN_AFTER)
-        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(automatic_ends.scan_events, scan)) == [gate.id]
 
 
 class SlowTransaction:
@@ -184,41 +184,41 @@ class TestOutOfOrder:
     def test_an_event(self, postgres_store: Store, late: bool, to: str) -> None:
         store = postgres_store
         gate = create_gate(store)
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         with SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push(to=to)), late=late):
             for _ in range(3):
                 push_event(store, "other")
-                scan = store.read_sync(deadlines.scan_events, scan)
+                scan = store.read_sync(automatic_ends.scan_events, scan)
                 assert list_met(scan) == []
-        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(automatic_ends.scan_events, scan)) == [gate.id]
 
     def test_an_event_of_a_later_transaction_that_has_the_lower_number(self, postgres_store: Store) -> None:
         store = postgres_store
         gate = create_gate(store)
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         with ExitStack() as early, ExitStack() as late:
             early.enter_context(
                 SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push("other")), late=True)
             )
             late.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push())))
             early.close()
-            scan = store.read_sync(deadlines.scan_events, scan)
+            scan = store.read_sync(automatic_ends.scan_events, scan)
             assert list_met(scan) == []
-        assert list_met(store.read_sync(deadlines.scan_events, scan)) == [gate.id]
+        assert list_met(store.read_sync(automatic_ends.scan_events, scan)) == [gate.id]
 
     def test_a_gate(self, postgres_store: Store) -> None:
         """What it waits for comes, and is passed over, before anybody can see it."""
         store = postgres_store
         create_gate(store, "other")
-        scan = store.read_sync(deadlines.scan_events)
+        scan = store.read_sync(automatic_ends.scan_events)
         with ExitStack() as early, ExitStack() as late:
             early.enter_context(SlowTransaction(store, lambda tx: push_actions.push_event(tx, build_push()), late=True))
             late.enter_context(SlowTransaction(store, lambda tx: gates.add(tx, build_gate_spec("jira"), by="admin")))
             early.close()
             for _ in range(3):
-                scan = store.read_sync(deadlines.scan_events, scan)
+                scan = store.read_sync(automatic_ends.scan_events, scan)
                 assert list_met(scan) == []
-        assert len(list_met(store.read_sync(deadlines.scan_events, scan))) == 1
+        assert len(list_met(store.read_sync(automatic_ends.scan_events, scan))) == 1
 
     def test_many_at_once(self, postgres_store: Store) -> None:
         """Eight push, each to a gate of its own, while one looks without pause; nobody is left waiting."""
@@ -234,7 +234,7 @@ class TestOutOfOrder:
             last = False
             while not last:
                 last = done.is_set()
-                scan = store.read_sync(deadlines.scan_events, scan)
+                scan = store.read_sync(automatic_ends.scan_events, scan)
                 met_ids.update(list_met(scan))
 
         met_ids: set[str] = set()

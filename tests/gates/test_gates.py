@@ -10,7 +10,7 @@ from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, NotFound, Refused, UnknownAddress
-from gatepost.gates import deadline_actions as deadlines, gate as core, gate_actions as gates
+from gatepost.gates import automatic_end_actions as automatic_ends, gate as core, gate_actions as gates
 from gatepost.gates.condition_check import CheckFailed, CheckResult, ConditionGone, ConditionMet, ConditionPending
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, GateSpec
 from gatepost.inbox import claim_actions as inbox
@@ -37,7 +37,7 @@ def list_blocking(ctx: StoreContext, name: str = "ann") -> list[str]:
 
 
 def end_due(store: Store) -> None:
-    while store.run_sync(deadlines.end_due):
+    while store.run_sync(automatic_ends.end_due):
         pass
 
 
@@ -236,7 +236,7 @@ class TestDeadlines:
         assert (list_blocking(ctx), gate.is_overdue(ctx.clock.now())) == (["review"], False)
         ctx.clock.advance(1)
         assert (list_blocking(ctx), show_gate(ctx, gate).is_overdue(ctx.clock.now())) == ([], True)
-        assert ctx.store.read_sync(deadlines.find_next_due) == gate.deadline
+        assert ctx.store.read_sync(automatic_ends.find_next_due) == gate.deadline
         end_due(ctx.store)
         ended_gate = show_gate(ctx, gate)
         assert ended_gate.resolution is not None
@@ -246,7 +246,7 @@ class TestDeadlines:
             False,
         )
         assert [outcome for outcome, _ in list_endings(ctx, "ann") + list_endings(ctx, "bob")] == [ending, ending]
-        assert ctx.store.read_sync(deadlines.find_next_due) is None
+        assert ctx.store.read_sync(automatic_ends.find_next_due) is None
 
     def test_one_that_escalates_stays_and_its_owners_owner_hears_of_it_once(self, ctx: StoreContext) -> None:
         ctx.store.run_sync(directory.update, "ann", owner="husam")
@@ -274,18 +274,16 @@ class TestWatching:
             ctx.push_event(**fields)
         end_due(ctx.store)
         assert list_blocking(ctx) == ["review"]
-        assert ctx.store.read_sync(deadlines.list_watches) == {("ann", "service")}
+        assert ctx.store.read_sync(automatic_ends.list_watches) == {("ann", "service")}
         event = ctx.push_event("at last", type=EventType.SERVICE, source="jira")
         ctx.ack(ctx.take_claim())
-        assert [id for id, *_ in ctx.store.read_sync(deadlines.scan_events).matches] == [gate.id]
+        assert [id for id, *_ in ctx.store.read_sync(automatic_ends.scan_events).matches] == [gate.id]
         end_due(ctx.store)
         ended_gate = show_gate(ctx, gate)
         assert ended_gate.resolution is not None
         assert (ended_gate.resolution.ending, event in ended_gate.resolution.reason) == (Ending.RESOLVED, True)
-        assert (ctx.store.read_sync(deadlines.scan_events).matches, ctx.store.read_sync(deadlines.list_watches)) == (
-            (),
-            frozenset(),
-        )
+        assert ctx.store.read_sync(automatic_ends.scan_events).matches == ()
+        assert ctx.store.read_sync(automatic_ends.list_watches) == frozenset()
 
     def test_a_broadcast_counts_before_its_owner_has_taken_it(self, ctx: StoreContext) -> None:
         gate = create_gate(ctx, kind=GateKind.EVENT, awaits="alert")

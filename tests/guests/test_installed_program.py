@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gatepost.cli.host_entries import find_program
 from gatepost.errors import Unavailable
-from gatepost.guests.host_entry_commands import find_program
 
 TEMPORARY = [
     "uv/archive-v0/3f-Kx",

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from gatepost.app import open_store
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Decision, Question
 from gatepost.mcp import tasks
 from tests.faults.crew_store import LaterClock
@@ -54,7 +54,7 @@ def show_decision(setup: McpSetup, id: str) -> Decision:
 def pass_deadlines(setup: McpSetup) -> None:
     """End what is due in an hour, as a gateway would then."""
     with closing(open_store(f"sqlite:///{setup.home}/gatepost.db", clock=LaterClock())) as store:
-        assert store.run_sync(deadlines.end_due) == 1
+        assert store.run_sync(automatic_ends.end_due) == 1
 
 
 class TestDeclared:

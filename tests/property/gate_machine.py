@@ -14,8 +14,8 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, GatepostError, Invalid, Late
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
-from gatepost.gates.deadline_actions import EventScan
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
+from gatepost.gates.automatic_end_actions import EventScan
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import AtDeadline, GateKind, GateSpec
 from gatepost.gates.proposed_action import Action
@@ -280,8 +280,8 @@ class GateMachine(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         while True:
-            self.event_scan = self.store.read_sync(deadlines.scan_events, self.event_scan)
-            if not self.store.run_sync(deadlines.end_due, last_scan=self.event_scan):
+            self.event_scan = self.store.read_sync(automatic_ends.scan_events, self.event_scan)
+            if not self.store.run_sync(automatic_ends.end_due, last_scan=self.event_scan):
                 break
         for model in self.gate_models:
             if model.outcome is None and self._is_overdue(model) and not model.escalates:

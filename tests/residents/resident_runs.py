@@ -14,7 +14,7 @@ from gatepost.residents import (
     agent_config_json as agent_config,
     goal_and_memory_actions as memories,
 )
-from gatepost.residents.goals_and_memories import GoalSpec
+from gatepost.residents.goal_and_memory import GoalSpec
 from gatepost.residents.model_port import CallResult, ModelReply, ToolCall, Usage
 from gatepost.residents.runs import (
     deferred_call_actions as deferred_calls,

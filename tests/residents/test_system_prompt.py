@@ -11,7 +11,7 @@ from gatepost.plans import actions as plans
 from gatepost.plans.plan import AfterDelay, CatchUp, Plan, PlanSpec, PlanStatus
 from gatepost.residents import goal_and_memory_actions as memories
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.goals_and_memories import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.residents.goal_and_memory import Goal, GoalSpec, GoalStatus, Memory
 from gatepost.residents.system_prompt_actions import AgentFacts, SpaceFacts, read_facts, render_system_prompt
 from gatepost.spaces import actions as spaces
 from gatepost.spaces.space import MemberFacts

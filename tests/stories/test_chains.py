@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gatepost.core.limits import Limits
 from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.condition_check import CheckFailed, ConditionMet
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import Gate, GateKind, GateSpec
@@ -184,7 +184,7 @@ class TestGates:
 
     def end_due_and_list_hops(self, ctx: StoreContext, type: EventType = EventType.GATE) -> list[int]:
         """The chains that ann is told of by what has ended."""
-        while ctx.store.run_sync(deadlines.end_due):
+        while ctx.store.run_sync(automatic_ends.end_due):
             pass
         return [item.event.hops for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is type]
 
@@ -316,7 +316,7 @@ def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(ct
     with continue_chain(ctx.store, "ann", 9):
         ctx.store.run_sync(decisions.revise, decision.id, replace(question, within=MINUTE), by="ann")
     ctx.clock.advance("1 minute")
-    while ctx.store.run_sync(deadlines.end_due):
+    while ctx.store.run_sync(automatic_ends.end_due):
         pass
     events = [item.event for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is EventType.DECISION]
     assert [event.hops for event in events] == [9]

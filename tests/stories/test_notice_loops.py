@@ -16,7 +16,7 @@ from gatepost.core.times import MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.guests import session_actions as sessions
@@ -166,7 +166,7 @@ def set_timer(office: Office, me: str, other: str, run: RunLease | None) -> None
 
 def end_gates(office: Office) -> None:
     office.kit.clock.advance(SECOND)
-    while office.store.run_sync(deadlines.end_due):
+    while office.store.run_sync(automatic_ends.end_due):
         pass
 
 

@@ -18,7 +18,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Late, NotFound, Refused
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions, gate_actions as gates
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionStatus, Question
 from gatepost.gates.gate import Ending, Gate, GateSpec
 from gatepost.inbox import claim_actions as inbox, expiry_actions as expiry, item_actions as inbox_items
@@ -333,9 +333,9 @@ def test_a_deadline_does_not_wait_for_whoever_just_ends_the_gate(race: Race) -> 
     gate, other = create_gate(race, within=HOUR), create_gate(race, within=HOUR)
     with race.pause_midway(gates.resolve, gate.id, by="husam"):
         race.clock.advance(HOUR)
-        assert race.store.run_sync(deadlines.end_due) == 1
+        assert race.store.run_sync(automatic_ends.end_due) == 1
         assert race.store.read_sync(gates.show, other.id).resolution is not None
-    assert race.store.run_sync(deadlines.end_due) == 0
+    assert race.store.run_sync(automatic_ends.end_due) == 0
     resolution = race.store.read_sync(gates.show, gate.id).resolution
     assert resolution is not None
     assert resolution.ending is Ending.RESOLVED

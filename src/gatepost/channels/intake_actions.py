@@ -2,8 +2,8 @@
 Receive what comes through triggers, in the sessions of their channels.
 
 Everything that a trigger receives is an envelope: a channel, a session and the ids of the channel
-(`channels/envelope.py`). It goes to those whom `channels/routing/recipient_actions.py` decides on, as one event in one
-inbox each:
+(`channels/envelope.py`). It goes to those whom `channels/routing/recipient_choice_actions.py` decides on, as one event
+in one inbox each:
 
     a user-facing channel (`Trigger.is_channel`)    an event of the type `channel`, from the person who is paired with
                                                     the session, and an entry of the shared inbox
@@ -27,9 +27,12 @@ from gatepost.channels import (
 from gatepost.channels.conversation import ChannelSession
 from gatepost.channels.envelope import RESET_FIELD, RESET_VALUE, Envelope, EnvelopeKind
 from gatepost.channels.outgoing_message_actions import ChannelMessage
-from gatepost.channels.routing import recipient_actions as recipients, unrouted_message_actions as unrouted_messages
+from gatepost.channels.routing import (
+    recipient_choice_actions as recipients,
+    unrouted_message_actions as unrouted_messages,
+)
 from gatepost.channels.routing.api import EventFields, UnroutedMessage, UnroutedOutcome
-from gatepost.channels.routing.recipient_actions import RouteDecision
+from gatepost.channels.routing.recipient_choice_actions import RecipientChoice
 from gatepost.channels.shared_inbox import actions as shared_inbox
 from gatepost.channels.shared_inbox.api import EntryKind, SharedEntry
 from gatepost.channels.triggers import rows as triggers
@@ -70,7 +73,7 @@ class Received(Struct, frozen=True, kw_only=True):
     #: what was routed, what else its event says, and who got it; None if it was not routed
     envelope: Envelope | None = None
     fields: EventFields = EventFields()
-    route: RouteDecision | None = None
+    route: RecipientChoice | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -112,7 +115,7 @@ def receive(
     if unrouted_messages.has_key(tx, dedup_key):
         return Received(duplicate=True)
     fields = EventFields(subject=subject, ref=ref, priority=priority if wakes else Priority.FYI, details=details or {})
-    outcome = recipients.decide(tx, envelope, trigger) if to is None else RouteDecision(targets=(to,), rule=None)
+    outcome = recipients.choose(tx, envelope, trigger) if to is None else RecipientChoice(targets=(to,), rule=None)
     if outcome.reason is not None:
         author = sender.number if sender is not None else None
         unrouted_id = unrouted_messages.keep(
@@ -139,7 +142,7 @@ def receive(
     return replace(received, entry=entry)
 
 
-def _build_unrouted_notice(trigger: Trigger, route: RouteDecision) -> str:
+def _build_unrouted_notice(trigger: Trigger, route: RecipientChoice) -> str:
     problem = f"This lacks {route.missing}, so nobody gets it." if route.missing else "Nobody can read this yet."
     return f"{problem} It is kept, and the owner of this {trigger.noun} knows."
 
@@ -172,7 +175,7 @@ def reset(
     return Received(
         events=tuple(dict.fromkeys(event for result in results for event in result.events)),
         envelope=envelope,
-        route=RouteDecision(targets=targets, rule=None),
+        route=RecipientChoice(targets=targets, rule=None),
     )
 
 
@@ -226,7 +229,7 @@ def replay_unrouted(tx: Transaction, id: str, *, by: str | None) -> Received:
     message = unrouted_messages.show(tx, id, by=by)
     unrouted_messages.check_open(message)
     trigger = triggers.find(tx, message.trigger) if message.trigger is not None else None
-    outcome = recipients.decide(tx, message.envelope, trigger)
+    outcome = recipients.choose(tx, message.envelope, trigger)
     if outcome.missing is not None:
         raise Refused(
             f"the message {id!r} lacks {outcome.missing!r}, which its trigger requires",
@@ -274,11 +277,11 @@ def _find_sender(tx: Reader, message: UnroutedMessage, trigger: Trigger | None) 
 
 def check_batch(tx: Reader, trigger: Trigger, envelopes: Sequence[Envelope]) -> None:
     """Refuse envelopes that would make too many items together."""
-    targets = [target for envelope in envelopes for target in recipients.decide(tx, envelope, trigger).targets]
+    targets = [target for envelope in envelopes for target in recipients.choose(tx, envelope, trigger).targets]
     push.check_batch(tx, [Push(to=target, source=trigger.name) for target in targets])
 
 
-def _push(tx: Transaction, request: Push, route: RouteDecision) -> Received:
+def _push(tx: Transaction, request: Push, route: RecipientChoice) -> Received:
     """Push an event to each of the targets."""
     requests = [replace(request, to=target) for target in route.targets]
     push.check_batch(tx, requests)

@@ -27,7 +27,7 @@ from gatepost.settings.gateway_files import GatewayFile
 
 if TYPE_CHECKING:  # few commands need them
     from gatepost.directory.entity_api import EntityView
-    from gatepost.gates.deadline_actions import EventScan
+    from gatepost.gates.automatic_end_actions import EventScan
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -235,15 +235,15 @@ def end_due(store: Store, last_scan: "EventScan | None") -> "EventScan | None":
     End what is due, as a gateway would, and return how far events were scanned. What cannot be ended does not keep this
     command from waiting for something else.
     """
-    from gatepost.gates import deadline_actions as deadlines
+    from gatepost.gates import automatic_end_actions as automatic_ends
 
     def find_due(tx: Reader) -> "tuple[bool, EventScan]":
-        next_due, scan = deadlines.find_next_due(tx), deadlines.scan_events(tx, last_scan)
+        next_due, scan = automatic_ends.find_next_due(tx), automatic_ends.scan_events(tx, last_scan)
         return bool(scan.matches) or (next_due is not None and next_due <= tx.now), scan
 
     with suppress(GatepostError):
         while True:
             is_due, last_scan = store.read_sync(find_due)
-            if not is_due or not store.run_sync(deadlines.end_due, last_scan=last_scan):
+            if not is_due or not store.run_sync(automatic_ends.end_due, last_scan=last_scan):
                 break
     return last_scan

@@ -36,7 +36,7 @@ from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import LedgerId
 from gatepost.mail import mail_rows as outgoing, work_item as work
 from gatepost.plans import cron
-from gatepost.residents import agent_config_json as agent_config, goals_and_memories
+from gatepost.residents import agent_config_json as agent_config, goal_and_memory
 from gatepost.residents.runs import rows as runs
 from gatepost.residents.runs.cycle_limits import RunLimit
 
@@ -119,7 +119,7 @@ _COLUMN_CHECKS: Final[Sequence[tuple[str, *tuple[Check, ...]]]] = (
     ("idempotency_keys.body", lambda value: _check_depth(value or "null")),
     ("agents.config", _check_depth, agent_config.decode),
     ("entities.skills", _reads(list[str])),
-    ("goals.priority", goals_and_memories.check_goal_priority),
+    ("goals.priority", goal_and_memory.check_goal_priority),
     ("runs.limit_reached", RunLimit),
     ("decisions.options", _reads(list[tuple[str, str, str]])),
     ("decisions.args answers.args ledger_accounts.profile", _check_data, _reads(dict)),

@@ -3,8 +3,8 @@ Make the checks of conditions outside the store that gates wait for (`condition_
 
 A process takes the row of a gate for as long as a check may take, so that two processes do not check it at once; if the
 process is stopped, another one checks the gate after that time. Deadlines do not wait for a check
-(`deadline_actions.py`). A few gates are checked at the same time, and owners take turns: however many gates one owner
-has, the first gate of another owner is checked soon.
+(`automatic_end_actions.py`). A few gates are checked at the same time, and owners take turns: however many gates one
+owner has, the first gate of another owner is checked soon.
 """
 
 import asyncio

@@ -402,7 +402,7 @@ def wait_for_answer(
     if last_answer is None or decision.asker != reader:
         _print_answer(decision, last_answer, json=json)
     else:
-        from gatepost.guests.printed_event_commands import deliver_printed  # other verbs do without
+        from gatepost.cli.printed_events import deliver_printed  # other verbs do without
 
         key = f"decision:{decision.id}:{last_answer.iteration}"
         with deliver_printed(connection, reader, EventType.DECISION, key, session=decision.session):

@@ -229,7 +229,7 @@ def wait(gate: Annotated[str, GATE], timeout: Timeout = None, json: JsonFlag = F
         with ExitStack() as stack:
             reader = find_current_agent(connection.configuration)
             if view.resolution is not None and reader is not None:
-                from gatepost.guests.printed_event_commands import deliver_printed  # other verbs do without
+                from gatepost.cli.printed_events import deliver_printed  # other verbs do without
 
                 stack.enter_context(deliver_printed(connection, reader, EventType.GATE, f"gate:{view.id}"))
             output.done(msgspec.to_builtins(view), *_describe_end(view)[:2], json=json)

@@ -9,13 +9,13 @@ from typing import Annotated
 from click.exceptions import Exit
 
 from gatepost import settings
+from gatepost.cli import host_entries
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.gateway_or_store import find_agent, get_folder
+from gatepost.cli.host_entries import File, HostFile
 from gatepost.cli.parameters import JsonFlag, argument, option
-from gatepost.guests import host_entry_commands as host_entries
 from gatepost.guests.hook_commands import answer
 from gatepost.guests.hooks import session_gates as gates
-from gatepost.guests.host_entry_commands import File, HostFile
 from gatepost.guests.host_settings import hook_entries, installation
 from gatepost.guests.host_settings.entry_format import BuildEntries
 from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES

@@ -12,7 +12,7 @@ import click
 from click.exceptions import Exit
 
 from gatepost import settings
-from gatepost.cli import output
+from gatepost.cli import host_entries, output
 from gatepost.cli.command import build_verb
 from gatepost.cli.current_agent import find_current_agent
 from gatepost.cli.gateway_or_store import CommandConnection, connect, get_folder
@@ -20,7 +20,7 @@ from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.core.times import MINUTE, SECOND, Duration, parse_duration
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, NoStore, Refused, UnknownAddress
-from gatepost.guests import hook_install_commands as hook_commands, host_entry_commands as host_entries
+from gatepost.guests import hook_install_commands as hook_commands
 from gatepost.guests.host_settings import agent_programs, hook_entries, installation, mcp_entries, setup_changes
 from gatepost.guests.host_settings.agent_programs import AgentProgram
 from gatepost.guests.host_settings.hook_entries import HOSTS

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from gatepost import settings
-from gatepost.cli import output
+from gatepost.cli import host_entries, output
 from gatepost.cli.command import Noun
 from gatepost.cli.gateway_or_store import find_entity, get_folder
+from gatepost.cli.host_entries import File, HostFile
 from gatepost.cli.parameters import JsonFlag, option
 from gatepost.errors import Invalid, Unavailable
-from gatepost.guests import host_entry_commands as host_entries
-from gatepost.guests.host_entry_commands import File, HostFile
 from gatepost.guests.host_settings import hook_entries, installation, mcp_entries
 from gatepost.guests.host_settings.entry_format import BuildEntries
 from gatepost.guests.host_settings.installation import is_toml

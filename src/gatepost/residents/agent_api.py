@@ -34,7 +34,7 @@ from gatepost.operations.operation import Page, Repetition, Request, Stream, Str
 from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
-from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
+from gatepost.residents.goal_and_memory import Goal, GoalStatus, Memory
 from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.model_api import ModelProblemView
 from gatepost.residents.runs.api import TurnView

@@ -12,8 +12,8 @@ from gatepost.core.times import MAX_INSTANT, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, NotFound
-from gatepost.residents import goals_and_memories as rules
-from gatepost.residents.goals_and_memories import Goal, GoalSpec, GoalStatus, Memory
+from gatepost.residents import goal_and_memory as rules
+from gatepost.residents.goal_and_memory import Goal, GoalSpec, GoalStatus, Memory
 from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns
 
 _GOAL: Final = Mapper(Goal)

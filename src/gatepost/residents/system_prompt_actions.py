@@ -23,7 +23,7 @@ from gatepost.plans import actions as plan_actions
 from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.residents import goal_and_memory_actions as notes
 from gatepost.residents.agent_config import AgentConfig
-from gatepost.residents.goals_and_memories import Goal, GoalStatus, Memory
+from gatepost.residents.goal_and_memory import Goal, GoalStatus, Memory
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.actions import AgentMind
 from gatepost.residents.runs.run import Run

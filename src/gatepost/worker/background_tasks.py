@@ -5,10 +5,10 @@ A gateway runs one worker; a program that embeds Gatepost runs one too. It fires
 decisions, runs jobs, sends lost signals again, and runs the think cycles of residents.
 
 **Plans, triggers and deadlines.** A round reads when the next plan, trigger or deadline is due, and asks to run again
-then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can
-do this on one store without a leader (`plans/actions.py`, `channels/triggers/cron_fire_actions.py`,
-`gates/deadline_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A round
-writes only if something is due.
+then, or after `MAX_WAIT` seconds at most, so that one whose signal was lost is seen soon anyway. Many processes can do
+this on one store without a leader (`plans/actions.py`, `channels/triggers/cron_fire_actions.py`,
+`gates/automatic_end_actions.py`), so nothing depends on one process: if one is stopped, another does what is due. A
+round writes only if something is due.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import Signal
 from gatepost.core.times import SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gates import condition_check_background, deadline_actions as deadlines
+from gatepost.gates import automatic_end_actions as automatic_ends, condition_check_background
 from gatepost.gates.answer_command_background import run_answer_command
+from gatepost.gates.automatic_end_actions import EventScan
 from gatepost.gates.condition_check_background import CommandOptions
-from gatepost.gates.deadline_actions import EventScan
 from gatepost.gates.decision_actions import ANSWER_JOB
 from gatepost.inbox.event import EventType
 from gatepost.jobs.job_runner_background import JobHandler, build_job_duty
@@ -273,15 +273,15 @@ class GateDeadlines:
         others. Return how many have ended, and whether ending together failed.
         """
         try:
-            return await self._store.run(deadlines.end_due, last_scan=self._last_scan, lane="gates"), False
+            return await self._store.run(automatic_ends.end_due, last_scan=self._last_scan, lane="gates"), False
         except Unavailable:
             raise
         except GatepostError:
             ended_count = 0
-        for id in await self._store.run(deadlines.list_due, self._last_scan, lane="gates"):
+        for id in await self._store.run(automatic_ends.list_due, self._last_scan, lane="gates"):
             try:
                 ended_count += await self._store.run(
-                    deadlines.end_due, gate_id=id, last_scan=self._last_scan, lane="gates"
+                    automatic_ends.end_due, gate_id=id, last_scan=self._last_scan, lane="gates"
                 )
             except Unavailable:
                 raise
@@ -302,9 +302,9 @@ class GateDeadlines:
 
 def _read_state(tx: Reader, last_scan: EventScan | None) -> tuple[float, frozenset[tuple[str, str]], EventScan | None]:
     """Return the seconds until something is due, the watched events, and the scan of events up to now."""
-    due = deadlines.find_next_due(tx)
-    watched = deadlines.list_watches(tx)
-    scan = deadlines.scan_events(tx, last_scan) if watched else None
+    due = automatic_ends.find_next_due(tx)
+    watched = automatic_ends.list_watches(tx)
+    scan = automatic_ends.scan_events(tx, last_scan) if watched else None
     if scan is not None and scan.matches:
         return 0.0, watched, scan
     return _get_seconds_until(tx, due), watched, scan

@@ -26,7 +26,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_rows as entities
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import GatepostError, Invalid, NotFound, Refused, TooLarge
-from gatepost.gates import deadline_actions as deadlines, decision_actions as decisions
+from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions
 from gatepost.gates.decision import AnswerSpec, Decision, Option, Question
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, Priority, Route
@@ -294,7 +294,7 @@ class TestQuestions:
     def test_the_deadline_ends_the_entry(self, ctx: StoreContext) -> None:
         ask(ctx, write(ctx, "go"), within=60_000_000, default="no")
         ctx.clock.advance("2 minutes")
-        ctx.store.run_sync(deadlines.end_due)
+        ctx.store.run_sync(automatic_ends.end_due)
         assert (read(ctx)[-1].status, read(ctx)[-1].answer) == (QuestionStatus.ENDED, "Not yet")
 
     def test_a_revised_question_replaces_the_old_one_there(self, ctx: StoreContext) -> None:

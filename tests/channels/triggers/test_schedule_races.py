@@ -28,7 +28,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.plans.missed_slots import GRACE
 from gatepost.residents import goal_and_memory_actions as memories
-from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
+from gatepost.residents.goal_and_memory import GoalSpec, GoalStatus
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import background_tasks

@@ -26,7 +26,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.mail import work_actions as work
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.residents import goal_and_memory_actions as memories
-from gatepost.residents.goals_and_memories import GoalSpec, GoalStatus
+from gatepost.residents.goal_and_memory import GoalSpec, GoalStatus
 from gatepost.testing import Kit
 from gatepost.worker import background_tasks, janitor
 

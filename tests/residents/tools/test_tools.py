@@ -12,12 +12,8 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import MAX_HOPS, EventType, Priority
 from gatepost.plans import actions as plans
 from gatepost.plans.plan import AfterDelay, PlanSpec
-from gatepost.residents import (
-    agent_config_json as agent_config,
-    goal_and_memory_actions as memories,
-    goals_and_memories,
-)
-from gatepost.residents.goals_and_memories import GoalSpec
+from gatepost.residents import agent_config_json as agent_config, goal_and_memory, goal_and_memory_actions as memories
+from gatepost.residents.goal_and_memory import GoalSpec
 from gatepost.residents.tools import load_tools
 from gatepost.residents.tools.context import MAX_RESULT_SIZE, measure_json
 from gatepost.spaces import actions as spaces
@@ -232,7 +228,7 @@ class TestMemories:
         ctx.store.run_sync(
             memories.set_memories,
             "ann",
-            {f"{number}": "x" * 100 for number in range(goals_and_memories.MAX_MEMORIES - 1)},
+            {f"{number}": "x" * 100 for number in range(goal_and_memory.MAX_MEMORIES - 1)},
         )
         pairs = [{"key": "a", "value": "x"}, {"key": "b", "value": "x"}]
         with pytest.raises(Invalid, match="1000 memories"):

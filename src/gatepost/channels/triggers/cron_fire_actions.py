@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from gatepost.channels import intake_actions as intake
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing import recipient_actions as recipients
-from gatepost.channels.routing.recipient_actions import RouteDecision
+from gatepost.channels.routing import recipient_choice_actions as recipients
+from gatepost.channels.routing.recipient_choice_actions import RecipientChoice
 from gatepost.channels.triggers import actions as triggers, heartbeat_actions as heartbeats, rows as trigger_rows
 from gatepost.channels.triggers.trigger import Trigger, TriggerSchedule
 from gatepost.channels.wording import text_template
@@ -47,7 +47,7 @@ _MAX_SESSION_LENGTH: Final = 200
 class SlotEvents(Struct, frozen=True, kw_only=True):
     """What a slot makes, and who gets each of it."""
 
-    events: tuple[tuple[Envelope, RouteDecision], ...] = ()
+    events: tuple[tuple[Envelope, RecipientChoice], ...] = ()
     #: why there is none
     skipped: str | None = None
 
@@ -150,14 +150,14 @@ def find_events(tx: Reader, trigger: Trigger, slot: Instant) -> SlotEvents:
     """Return what a slot makes: an event or, of a heartbeat, one for each recipient that has something to do."""
     heartbeat, schedule = trigger.config.heartbeat, _get_schedule(trigger)
     envelope = _build_envelope(trigger, slot, trigger.prompt or f"{trigger.name} is due")
-    decision = recipients.decide(tx, envelope, trigger)
+    decision = recipients.choose(tx, envelope, trigger)
     if heartbeat is None:
         return SlotEvents(events=((envelope, decision),))
     if not heartbeats.is_in_hours(heartbeat, schedule, slot, tx.now):
         return SlotEvents(skipped="the heartbeat is not in its hours")
     if decision.reason is not None:
         return SlotEvents(events=((envelope, decision),))
-    events: list[tuple[Envelope, RouteDecision]] = []
+    events: list[tuple[Envelope, RecipientChoice]] = []
     for entity, reasons in heartbeats.list_reasons(
         tx, decision.targets, source=trigger.name, key_prefix=build_dedup_key(trigger)
     ):

@@ -18,7 +18,7 @@ from gatepost.channels import conversation_actions as conversations, intake_acti
 from gatepost.channels.conversation import RESET_TEXT, parse_command
 from gatepost.channels.envelope import Envelope, EnvelopeKind
 from gatepost.channels.intake_actions import Received
-from gatepost.channels.routing.recipient_actions import RouteDecision
+from gatepost.channels.routing.recipient_choice_actions import RecipientChoice
 from gatepost.channels.speech import voice_actions as voices
 from gatepost.channels.telegram import update_actions as bots
 from gatepost.channels.triggers import cron_fire_actions as schedules
@@ -37,7 +37,7 @@ _NO_PROMPTS: Final = "it begins a new conversation, and nobody got a prompt in t
 
 class PreviewedEvent(Struct, frozen=True, kw_only=True):
     envelope: Envelope
-    decision: RouteDecision
+    decision: RecipientChoice
     subject: str | None = None
     priority: Priority | None = None
 

@@ -8,7 +8,7 @@ from typing import Final
 from gatepost import app
 from gatepost.channels import provider_plugins as plugins
 from gatepost.channels.background.trigger_readers import find_trigger_token
-from gatepost.channels.routing import recipient_actions as recipients, rule_actions as routing_rules
+from gatepost.channels.routing import recipient_choice_actions as recipients, rule_actions as routing_rules
 from gatepost.channels.routing.rule import ANY_CHANNEL
 from gatepost.channels.triggers import actions as triggers, gatepost_toml_actions as file_triggers
 from gatepost.channels.triggers.trigger import DEFAULT_TARGET, USER_AGENT

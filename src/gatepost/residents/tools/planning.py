@@ -11,7 +11,7 @@ from gatepost.errors import Invalid
 from gatepost.plans import actions as plan_actions, plan as rules
 from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus
 from gatepost.residents import goal_and_memory_actions
-from gatepost.residents.goals_and_memories import (
+from gatepost.residents.goal_and_memory import (
     MAX_GOALS,
     MAX_KEY_LENGTH,
     MAX_MEMORIES,

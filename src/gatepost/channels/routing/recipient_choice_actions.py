@@ -26,7 +26,7 @@ from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
 
 
-class RouteDecision(Struct, frozen=True, kw_only=True):
+class RecipientChoice(Struct, frozen=True, kw_only=True):
     """Who gets a message, and why."""
 
     targets: tuple[str, ...]
@@ -38,12 +38,12 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
     missing: str | None = None
 
 
-def decide(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RouteDecision:
-    """Return who gets a message."""
+def choose(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RecipientChoice:
+    """Return who gets a message: the recipients that the first of the ways above gives."""
     missing = envelopes.find_missing(envelope, trigger.config.requires) if trigger is not None else None
     if missing is not None:
         reason = UnroutedReason.MISSING_METADATA
-        return RouteDecision(targets=(), rule=None, reason=reason, missing=missing)
+        return RecipientChoice(targets=(), rule=None, reason=reason, missing=missing)
     document = route_rule.build_document(envelope, trigger.name if trigger is not None else None)
     rule = route_rule.find_rule(routing_rules.list_active(tx, envelope.channel), document)
     if rule is not None:
@@ -52,14 +52,14 @@ def decide(tx: Reader, envelope: Envelope, trigger: Trigger | None) -> RouteDeci
         return _check_targets(tx, (trigger.target,), None)
     for target in (USER_AGENT, DEFAULT_TARGET):
         if has_recipients(tx, target):
-            return RouteDecision(targets=(target,), rule=None)
-    return RouteDecision(targets=(), rule=None, reason=UnroutedReason.NO_ROUTE)
+            return RecipientChoice(targets=(target,), rule=None)
+    return RecipientChoice(targets=(), rule=None, reason=UnroutedReason.NO_ROUTE)
 
 
-def _check_targets(tx: Reader, targets: Sequence[str], rule: str | None) -> RouteDecision:
+def _check_targets(tx: Reader, targets: Sequence[str], rule: str | None) -> RecipientChoice:
     live_targets = tuple(target for target in targets if has_recipients(tx, target))
     reason = None if live_targets else UnroutedReason.NO_TARGET
-    return RouteDecision(targets=live_targets, rule=rule, reason=reason)
+    return RecipientChoice(targets=live_targets, rule=rule, reason=reason)
 
 
 def has_recipients(tx: Reader, text: str) -> bool:
