@@ -131,12 +131,13 @@ def test_a_budget_shows_what_it_stops(office: StoreContext) -> None:
     assert office.store.read_sync(page_budgets, agent="thinker") == []
 
 
-def test_runs_are_found_by_time_and_cause(office: StoreContext) -> None:
+def test_runs_are_found_by_time_cause_and_model(office: StoreContext) -> None:
     now = office.clock.now()
 
-    def count(since: int | None = None, until: int | None = None, cause: EventType | None = None) -> int:
-        return len(office.store.read_sync(runs.page, since=since, until=until, cause=cause))
+    def count(**filters: Any) -> int:
+        return len(office.store.read_sync(runs.page, **filters))
 
     assert (count(), count(since=now), count(until=now)) == (4, 2, 2)
     assert (count(since=now - DAY, until=now - HOUR), count(since=now + 1)) == (2, 0)
     assert (count(cause=EventType.EVENT), count(cause=EventType.MAIL)) == (4, 0)
+    assert (count(model="demo"), count(model="other")) == (4, 0)

@@ -32,7 +32,7 @@ export const VIEWS: readonly View[] = [
   { name: "decisions", title: "Decisions", icon: "decision", keys: "g d", load: () => import("./decisions/decisions.js") },
   { name: "gates", title: "Gates", icon: "gate", keys: "g t", load: () => import("./decisions/gates.js") },
   { name: "agents", title: "Agents", icon: "agent", keys: "g a", load: () => import("./agents/agents.js") },
-  { name: "runs", title: "Runs", needs: (id) => (id === undefined ? "administrator" : undefined), load: () => import("./agents/run.js") },
+  { name: "runs", title: "Runs", needs: (id) => (id === undefined ? "administrator" : undefined), load: () => import("./agents/runs.js") },
   { name: "plans", title: "Plans", icon: "clock", keys: "g p", load: () => import("./plans/plans.js") },
   { name: "triggers", title: "Triggers", icon: "bolt", keys: "g w", load: () => import("./triggers/triggers.js") },
   { name: "routes", title: "Routing rules", within: "triggers", needs: "administrator", load: () => import("./triggers/routes.js") },

@@ -1161,6 +1161,8 @@ export interface ListAgentRuns {
   status?: RunStatus;
   /** only runs that an event of this type started */
   cause?: EventType;
+  /** only runs of this model */
+  model?: string;
   /** only runs that started since this time */
   since?: string;
   /** only runs that started before this time */
@@ -1523,6 +1525,8 @@ export interface ListRuns {
   status?: RunStatus;
   /** only runs that an event of this type started */
   cause?: EventType;
+  /** only runs of this model */
+  model?: string;
   /** only runs that started since this time */
   since?: string;
   /** only runs that started before this time */

@@ -16,8 +16,7 @@ from gatepost.operations.access import SelfOrOwner
 from gatepost.operations.fields import After, Count, Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
 from gatepost.residents.agent_config import Budget, Spending
-from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
-from gatepost.residents.runs.api import Cause, RunView
+from gatepost.residents.runs.api import Cause, Model, RunView
 from gatepost.residents.runs.run import RunStatus
 
 #: the group of these operations in OpenAPI
@@ -174,7 +173,7 @@ class ListExpensiveRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all."""
 
     agent: Agent = None
-    model: Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None = None
+    model: Model = None
     cause: Cause = None
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     stopped: Annotated[bool, describe("only runs that ended because a budget was used up")] = False

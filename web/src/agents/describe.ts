@@ -1,6 +1,6 @@
 /** Words for runs. */
 
-import type { Run } from "@gatepost/client";
+import type { EventType, Run, RunStatus } from "@gatepost/client";
 
 const CAUSES: Record<string, string> = {
   agent: "woke for an agent",
@@ -21,6 +21,17 @@ const CAUSES: Record<string, string> = {
   wakeup: "was woken",
 };
 
+/** What a run can be filtered by, with its words. */
+export const RUN_CAUSES: readonly EventType[] = ["space_message", "mail", "plan", "service", "channel", "decision", "gate", "alert", "note", "tool_result", "event", "agent", "system"];
+export const RUN_STATUSES: readonly (readonly [RunStatus, string])[] = [
+  ["running", "running"],
+  ["waiting_tool", "waiting for a tool"],
+  ["completed", "completed"],
+  ["skipped", "skipped"],
+  ["failed", "failed"],
+  ["cancelled", "cancelled"],
+];
+
 export function describeCause(cause: string): string {
   return CAUSES[cause] ?? `woke: ${cause.slice(0, 60)}`;
 }
@@ -39,7 +50,7 @@ export function runTone(run: Pick<Run, "status">): string {
 }
 
 export function describeStatus(run: Pick<Run, "status" | "limit">): string {
-  const name = run.status.replace("_", " ");
+  const name = RUN_STATUSES.find(([status]) => status === run.status)?.[1] ?? run.status;
   if (run.limit === "pause") return "ended by a pause";
   return run.limit === null ? name : `${name} at its limit of ${run.limit}`;
 }

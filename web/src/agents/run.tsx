@@ -1,6 +1,4 @@
-/** A run as a time line that explains itself; without an id, the runs of all agents. */
-
-import "./agents.css";
+/** A run as a time line that explains itself. */
 
 import type { Run, RunWithCalls, Step } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
@@ -10,46 +8,20 @@ import { displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator } from "../data/session.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
-import { buildPath, changeQuery, query, segments } from "../router.js";
+import { buildPath, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Dots, Line, Unloaded } from "../ui/parts.js";
 import { formatSize, plural, toLine } from "../ui/text.js";
-import { describeInstant, Elapsed, formatDuration, formatExact, RelativeTime } from "../ui/time.js";
+import { Elapsed, formatDuration, formatExact, RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { describeCause, describeStatus, runTone } from "./describe.js";
 import { ReplayPanel } from "./replay.js";
 import { STOP_KEY, stopRun } from "./stop.js";
-import { RunTimeline } from "./timeline.js";
 import { TurnView } from "./turn.js";
 
-export default function Runs() {
-  const id = segments.value[1];
-  if (id !== undefined) return <RunPage key={id} id={id} />;
-  const since = query.value.get("since") ?? undefined;
-  return (
-    <>
-      <header class="view-head">
-        <a class="icon-button" href="/agents" aria-label="Agents">
-          <Icon name="back" />
-        </a>
-        <h1>Runs of all agents</h1>
-        <span class="grow" />
-        {since !== undefined && (
-          <button class="button small" aria-label={`Remove the filter: since ${describeInstant(since)}`} onClick={() => changeQuery({ since: undefined })}>
-            since {describeInstant(since)} ×
-          </button>
-        )}
-      </header>
-      <div class="view-body">
-        <RunTimeline key={since} since={since} />
-      </div>
-    </>
-  );
-}
-
-function RunPage({ id }: { id: string }) {
+export function RunPage({ id }: { id: string }) {
   const { value, error, reload } = useLoad((signal) => client.showRun({ id }, { signal }), [id]);
   const { run, steps, text } = useRun(id, value);
   useSubject(run && `${displayName(run.agent)}, ${describeCause(run.cause)}`);
@@ -97,7 +69,7 @@ function RunPage({ id }: { id: string }) {
         <ol class="turns stack gap-4">
           {steps.map((step, index) => (
             <li key={step.number} id={`step-${step.number}`}>
-              <TurnView turn={step} note={describeTime(step, steps[index - 1], run)} />
+              <TurnView turn={step} agent={run.agent} note={describeTime(step, steps[index - 1], run)} />
             </li>
           ))}
           {run.status === "running" && (

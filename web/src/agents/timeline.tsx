@@ -1,6 +1,6 @@
 /** Runs, the newest first: why an agent woke, what came of it, and what it took. */
 
-import type { Run } from "@gatepost/client";
+import type { ListRuns, Run } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
 import { onEvent } from "../data/feed.js";
@@ -20,15 +20,21 @@ import { TokenChart } from "./token-chart.js";
 
 const PAGE_LENGTH = 60;
 
-/** The runs of one agent, or of all; those that began since a time, if there is one. */
-export function RunTimeline({ agent, since }: { agent?: string; since?: string | undefined }) {
+interface TimelineProps {
+  /** Whose runs: those of all agents, if nobody is named. */
+  agent?: string;
+  /** Return the filters of a request; with `filters`, by which a list of others is known. */
+  load?: () => ListRuns;
+  filters?: string;
+  isFiltered?: boolean;
+}
+
+/** The runs of one agent, or of all that the filters let through. */
+export function RunTimeline({ agent, load: readFilters, filters, isFiltered = false }: TimelineProps) {
   const [older, setOlder] = useState<{ runs: readonly Run[]; next: string | null } | undefined>(undefined);
-  const load = (after?: string, signal?: AbortSignal) => {
-    const request = { limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) };
-    const options = signal === undefined ? {} : { signal };
-    return agent === undefined ? client.listRuns({ ...request, ...(since === undefined ? {} : { since }) }, options) : client.listAgentRuns({ ...request, name: agent }, options);
-  };
-  const { value, error, reload } = useLoad((signal) => load(undefined, signal), [agent ?? "", since ?? ""]);
+  const load = (after?: string, signal?: AbortSignal) =>
+    client.listRuns({ ...(agent === undefined ? readFilters?.() : { agent }), limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) }, signal === undefined ? {} : { signal });
+  const { value, error, reload } = useLoad((signal) => load(undefined, signal), [agent ?? "", filters ?? ""]);
   useInterval(reload, 15_000);
   useEffect(
     () =>
@@ -42,10 +48,9 @@ export function RunTimeline({ agent, since }: { agent?: string; since?: string |
   const next = older === undefined ? value?.next : older.next;
   const { index } = useRowKeys("Runs", runs, (run) => navigate(buildPath("runs", run.id)));
   if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
-  if (runs.length === 0 && since !== undefined) {
+  if (runs.length === 0 && isFiltered) {
     return (
       <Empty icon="search" title="No runs match">
-        <p>No agent has woken since then.</p>
         <a class="button" href="/runs">
           Show all runs
         </a>
@@ -54,7 +59,7 @@ export function RunTimeline({ agent, since }: { agent?: string; since?: string |
   }
   if (runs.length === 0) {
     return (
-      <Empty icon="bolt" title="It has not woken yet">
+      <Empty icon="bolt" title="No runs yet">
         <p>An agent wakes when its inbox has an item: a message in its space, mail, a due plan. Push an event to try it.</p>
         {(agent === undefined || canOpen(buildPath("inbox", agent))) && (
           <a class="button" href={agent === undefined ? "/agents" : buildPath("inbox", agent)}>

@@ -9,6 +9,7 @@ import { useLoad } from "../data/load.js";
 import { client, me } from "../data/session.js";
 import { DecisionCard } from "../decisions/card.js";
 import { ComposeDialog } from "../mail/compose-dialog.js";
+import { buildPath } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown, PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
@@ -214,7 +215,7 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
       <dd>
         {describeState(item.state, isPerson)}
         {item.attempts > 0 && `, ${item.attempts} failed tries`}
-        {item.receipt && <span class="text">{`, read by ${toLine(item.receipt.owner, 60)}`}</span>}
+        {item.receipt && <Reader owner={item.receipt.owner} />}
       </dd>
       <dt>Priority</dt>
       <dd class="line">
@@ -246,6 +247,19 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
         <code>{item.eventId}</code>
       </dd>
     </dl>
+  );
+}
+
+/** Who read it: a run leads to what it made of it. */
+function Reader({ owner }: { owner: string }) {
+  if (!owner.startsWith("run_")) return <span class="text">{`, read by ${toLine(owner, 60)}`}</span>;
+  return (
+    <>
+      , read by{" "}
+      <a class="link" href={buildPath("runs", owner)}>
+        a run
+      </a>
+    </>
   );
 }
 

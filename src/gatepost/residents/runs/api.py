@@ -157,6 +157,7 @@ class ReplayView(View):
 
 
 Cause = Annotated[EventType | None, describe("only runs that an event of this type started")]
+Model = Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None
 Since = Annotated[str, Meta(max_length=300, description="only runs that started since this time")] | None
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
@@ -168,6 +169,7 @@ class ListAgentRuns(Request[Page[RunView]]):
     name: str
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     cause: Cause = None
+    model: Model = None
     since: Since = None
     until: Until = None
     after: After = 0
@@ -181,6 +183,7 @@ class ListRuns(Request[Page[RunView]]):
     agent: Annotated[str | None, describe("only runs of this agent")] = None
     status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     cause: Cause = None
+    model: Model = None
     since: Since = None
     until: Until = None
     after: After = 0

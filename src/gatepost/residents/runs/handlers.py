@@ -69,6 +69,7 @@ def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str
         agent=agent,
         status=request.status,
         cause=request.cause,
+        model=request.model,
         since=parse_field("since", request.since, parse_instant),
         until=parse_field("until", request.until, parse_instant),
         before=request.after or None,

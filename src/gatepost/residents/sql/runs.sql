@@ -33,6 +33,7 @@ JOIN entities e ON e.number = r.agent
 WHERE (CAST(:agent AS bigint) IS NULL OR r.agent = :agent)
     AND (CAST(:status AS text) IS NULL OR r.status = :status)
     AND (CAST(:cause AS text) IS NULL OR r.cause = :cause)
+    AND (CAST(:model AS text) IS NULL OR r.model = :model)
     AND (CAST(:before AS bigint) IS NULL OR r.number < :before)
     AND r.number >= :first
     AND (CAST(:since AS bigint) IS NULL OR r.started_at >= :since)
