@@ -19,6 +19,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.stores import postgres
 from gatepost.stores.group_commit import PendingCall
 from gatepost.stores.postgres import Command, Cursor, PostgresConnection
+from gatepost.stores.statements import ConstraintViolation
 from gatepost.stores.threaded_store import ThreadedStore
 from gatepost.testing import WAIT_TIMEOUT, Kit
 
@@ -121,6 +122,31 @@ def test_an_error_of_a_statement_that_was_sent_later_is_that_of_its_verb(store: 
     )
     assert [error is None for error in outcomes] == [True, False, False, True]
     assert [entity.name for entity in store.read_sync(directory.page)] == ["ann", "bob", "cem"]
+
+
+def test_what_was_not_prepared_because_its_round_trip_failed_is_prepared_later(migrated_postgres_url: str) -> None:
+    """The driver prepares a statement at its sixth run; the server may have skipped that, as after a deadlock."""
+    connection = PostgresConnection(migrated_postgres_url, writes=True, use_database_time=True)
+
+    def roll_back_after_an_error() -> None:
+        connection.begin()
+        connection.run_later("inbox/inboxes/insert", {"recipient": -1, "cursor": 0})  # there is no such entity
+        with pytest.raises(ConstraintViolation):
+            connection.all("inbox/events/read_watermark", {})
+        connection.abandon()
+
+    try:
+        roll_back_after_an_error()  # before anything is prepared
+        for _ in range(5):
+            connection.begin()
+            connection.all("inbox/events/read_watermark", {})
+            connection.commit()
+        roll_back_after_an_error()
+        connection.begin()
+        assert connection.all("inbox/events/read_watermark", {})
+        connection.commit()
+    finally:
+        connection.close()
 
 
 def run_as_group(store: Store, *verbs: Callable[[Transaction], object]) -> list[BaseException | None]:

@@ -9,7 +9,9 @@ unique index that both meet; after a deadlock or a serialisation failure the gro
 
 A round trip takes longer than most statements do. So what nobody has to wait for (BEGIN, a savepoint, the rows of an
 event) is sent with the next statement whose rows are needed, or with COMMIT, in one pipeline. If such a statement
-fails, the server skips what follows it, so nothing is committed.
+fails, the server skips what follows it, so nothing is committed. What it skipped may be the preparation of a statement,
+and the driver believes that it was done. The driver forgets all that it has prepared when it looks at the result of a
+ROLLBACK, and it looks only if the text of the command is new to it. So each rollback after a failure has its own text.
 
 If the connection breaks while COMMIT is on its way, the result is unknown. The writer knows the number of its
 transaction and asks for its state on a new connection (`pg_xact_status`): "committed" is a success, "aborted" is
@@ -96,6 +98,9 @@ class PostgresConnection:
         #: whether the server has heard nothing of this transaction
         self._is_unsent = False
         self._xid = 0
+        #: round trips with several statements that failed
+        self._failure_count = 0
+        self._has_failed = False
         #: the time of the database when the last transaction began, and our own when it was answered
         self._now: Instant = 0
         self._now_read_at = -_MAX_TIME_AGE
@@ -131,8 +136,7 @@ class PostgresConnection:
         if places:  # the server has heard nothing of the verb
             del self._pending[places[-1] :]
             return
-        self._pending = []
-        self._pending.append(Command("ROLLBACK TO verb"))
+        self._pending = [Command(self._write_rollback("ROLLBACK TO verb"))]
         self._execute("RELEASE verb")
 
     def commit(self) -> None:
@@ -162,7 +166,7 @@ class PostgresConnection:
                 # The driver forgets its prepared statements at a ROLLBACK, which a transaction that only reads does not
                 # need.
                 is_read = not self._writes and status == psycopg.pq.TransactionStatus.INTRANS
-                self._db.execute("COMMIT" if is_read else "ROLLBACK")
+                self._db.execute(("COMMIT" if is_read else self._write_rollback("ROLLBACK")).encode())
         except psycopg.Error:
             self._db.close()
         if self._db.closed:
@@ -259,11 +263,23 @@ class PostgresConnection:
             [command] = commands
             command.cursor = db.execute(command.text.encode(), command.parameters)
             return command.cursor
-        with db.pipeline():
-            for command in commands:
-                command.cursor = db.execute(command.text.encode(), command.parameters)
+        try:
+            with db.pipeline():
+                for command in commands:
+                    command.cursor = db.execute(command.text.encode(), command.parameters)
+        except psycopg.Error:
+            self._failure_count += 1
+            self._has_failed = True
+            raise
         assert command.cursor is not None
         return command.cursor
+
+    def _write_rollback(self, text: str) -> str:
+        """Return the command; after a failure with a comment that makes the driver look at its result."""
+        if not self._has_failed:
+            return text
+        self._has_failed = False
+        return f"{text} -- {self._failure_count}"
 
     def _take_pending(self) -> list[Command]:
         pending, self._pending = self._pending, []
