@@ -15,7 +15,7 @@ from typing import Final
 
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._table import Row, at_most, millis
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -71,7 +71,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
 
 def _open_store(stack: ExitStack, file: Path, kind: str) -> SqliteStore:
-    store = SqliteStore(file, clock=SystemClock(), limits=Limits(ledger=kind))
+    store = SqliteStore(file, clock=SystemClock(), policy=Policy(ledger=kind))
     stack.callback(store.close)
     store.migrate()
     for name in ("admin", "ann", "bob"):

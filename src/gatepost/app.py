@@ -93,7 +93,7 @@ def build_store(
     in the settings for SQLite.
     """
     settings = configuration.settings
-    options: dict[str, Any] = {"signal_sink": signal_sink, "limits": settings.build_limits()}
+    options: dict[str, Any] = {"signal_sink": signal_sink, "policy": settings.build_policy()}
     if settings.store.url.startswith("sqlite:"):
         options["busy_timeout"] = settings.sqlite.busy / SECOND if busy_timeout is None else busy_timeout
     else:

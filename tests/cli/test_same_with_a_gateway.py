@@ -23,7 +23,7 @@ from gatepost import app, settings
 from gatepost.channels import pairing_actions as pairing
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Transaction
 from gatepost.directory import key_actions as keys
 from gatepost.directory.key_handlers import generate_secret
@@ -235,7 +235,7 @@ def test_every_command_is_in_the_file() -> None:
 @pytest.mark.parametrize("ledger", ROUTE_COUNTS)
 def test_commands_have_the_same_results(make_homes: Any, ledger: str) -> None:
     alone, served = make_homes(ledger)
-    with start_local_gateway(served.cli, limits=Limits(ledger=ledger)) as gateway, CollectedFailures() as failures:
+    with start_local_gateway(served.cli, policy=Policy(ledger=ledger)) as gateway, CollectedFailures() as failures:
         for case in read_cases():
             if case.ledger != ledger:
                 continue

@@ -23,7 +23,7 @@ from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Heartbeat, TriggerConfig, TriggerSchedule
 from gatepost.channels.webhooks.verification import Scheme
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.core.text import fold_text
 from gatepost.core.times import DAY
@@ -161,7 +161,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
 
 def _send_mail_and_notes(kit: Kit) -> None:
     """A thread of mail, and a work item with a parent, a note and an event; all of it is on the local ledger."""
-    store = kit.open(limits=Limits(ledger="local:"))
+    store = kit.open(policy=Policy(ledger="local:"))
     spec = MailSpec(to="ben", subject="Schema", payload={"text": "Which \u2028?"}, ack=AckRequest.REQUIRED)
     sent = store.run_sync(mail.send, spec, sender="ana")
     store.run_sync(mail.send, MailSpec(reply_to=sent.event, payload={"choice": 2}, context=[1]), sender="ben")
@@ -174,7 +174,7 @@ def _send_mail_and_notes(kit: Kit) -> None:
 
 def _fill_public_ledger(kit: Kit) -> None:
     """An account with a profile, a transaction under way, mail that waits for the ledger, and connections."""
-    store = kit.open(limits=Limits(ledger="hedera:testnet"))
+    store = kit.open(policy=Policy(ledger="hedera:testnet"))
     account, inbound, outside = (
         LedgerId(0, 0, 7_001),
         LedgerId(0, 0, 7_002),
@@ -250,7 +250,7 @@ def _add_inbound_topic(tx: Transaction, name: str, id: LedgerId) -> None:
 
 def _add_checked_gates(kit: Kit) -> None:
     """Gates of the kinds that a process checks, and of those that end by themselves."""
-    store = kit.open(limits=Limits(can_run_commands=True, allowed_repositories=("acme/shop",)))
+    store = kit.open(policy=Policy(can_run_commands=True, allowed_repositories=("acme/shop",)))
     for spec in (
         GateSpec(name="Tea", owner="ana", kind=GateKind.TIMER, within=20 * DAY),
         GateSpec(name="Ticket", owner="ana", kind=GateKind.EVENT, awaits="service:jira"),

@@ -114,7 +114,7 @@ def watch_store(store: ThreadedStore, on_point: PointHandler) -> None:
         return WatchedConnection(connection, on_point) if writes else connection
 
     def make_watched_writer(connection: StoreConnection) -> GroupWriter:
-        return GroupWriter(connection, store._clock, store._limits, send_watched_signals)
+        return GroupWriter(connection, store._clock, store._policy, send_watched_signals)
 
     def send_watched_signals(signals: Sequence[Signal]) -> None:
         on_point("before signals")

@@ -41,7 +41,7 @@ from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.testing import MORNING, FakeClock
 from tests.faults.crew_store import RunQuery, open_database
 from tests.faults.forked_tasks import SharedClock
-from tests.faults.ledger_process import JOB_KINDS, LIMITS, Task
+from tests.faults.ledger_process import JOB_KINDS, POLICY, Task
 from tests.ledger.hedera.network.node import HederaNetwork
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -56,7 +56,7 @@ _ALIASES: Final = tuple(f"cat-{'x' * 50}-{number:02}" for number in range(30))
 def fill_store(url: str) -> None:
     """Put everything into a store that is to be posted."""
     clock = FakeClock()
-    with closing(open_store(url, clock=clock, limits=LIMITS)) as store:
+    with closing(open_store(url, clock=clock, policy=POLICY)) as store:
         store.migrate()
         store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ann", "bob"):
@@ -137,7 +137,7 @@ def read_outcome(case: LedgerCase) -> dict[str, Any]:
     Check that all is at rest and nothing is left over; return what came of the case, without what differs from case to
     case: the numbers of accounts and topics.
     """
-    with closing(open_store(case.url, clock=case.clock, limits=LIMITS)) as store:
+    with closing(open_store(case.url, clock=case.clock, policy=POLICY)) as store:
         check_rest(store)
         labels = store.read_sync(_label_ids, case.network)
         outcome = {

@@ -22,7 +22,7 @@ from typing import Any, Final, cast
 import structlog
 
 from gatepost.app import open_store
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, Unavailable
@@ -45,7 +45,7 @@ from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the 
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, WatchedStore, serve_tasks
 
-LIMITS: Final = Limits(ledger="hedera:testnet", work_notify=())
+POLICY: Final = Policy(ledger="hedera:testnet", work_notify=())
 #: tinybars: little, so accounts become empty on the way
 FUND: Final = 30_000_000
 JOB_KINDS: Final = (POST_JOB, SYNC_JOB, CONNECTION_JOB)
@@ -186,7 +186,7 @@ async def run_task(task: Task, on_point: FaultPoint) -> None:
     folder = Path(task.folder)
     clock = SharedClock(folder / "clock")
     options: dict[str, Any] = {"writers": 1} if task.url.startswith("postgres") else {}
-    store = open_store(task.url, clock=clock, limits=LIMITS, **options)
+    store = open_store(task.url, clock=clock, policy=POLICY, **options)
     ledger = HederaLedger(
         "testnet",
         operator=task.operator,

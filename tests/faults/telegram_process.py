@@ -34,7 +34,7 @@ from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
 from gatepost.channels.telegram.bot_port import TelegramApi
 from gatepost.channels.telegram.client import TelegramClient
 from gatepost.core.json_limits import Json
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import Unavailable
@@ -49,7 +49,7 @@ from tests.faults.forked_tasks import FaultPoint, FaultTask, SharedClock, Watche
 from tests.support.gateways.local_gateways import TOKEN_RULES, build_app_state
 from tests.support.servers.private_servers import wait_until
 
-LIMITS: Final = Limits(has_speech=True)
+POLICY: Final = Policy(has_speech=True)
 BOT: Final = "helper"
 JOB_KINDS: Final = (SEND_JOB, TRANSCRIBE_JOB)
 #: a recording on which the transcriber breaks
@@ -167,7 +167,7 @@ async def reach_rest(store: Store, channels: Channels, task: TelegramTask, clock
 
 async def run_task(task: TelegramTask, on_point: FaultPoint) -> None:
     clock = SharedClock(Path(task.folder, "clock"))
-    store = open_store(task.url, clock=clock, limits=LIMITS)
+    store = open_store(task.url, clock=clock, policy=POLICY)
     assert isinstance(store, ThreadedStore)
     try:
         watched_store = cast(Store, WatchedStore(store, on_point))

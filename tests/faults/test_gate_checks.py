@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gatepost.app import open_store
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory
@@ -49,7 +49,7 @@ def clock(tmp_path: Path) -> SharedClock:
 
 @pytest.fixture
 def store(url: str, clock: SharedClock) -> Iterator[Store]:
-    with closing(open_store(url, clock=clock, limits=Limits(can_run_commands=True))) as store:
+    with closing(open_store(url, clock=clock, policy=Policy(can_run_commands=True))) as store:
         store.migrate()
         store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         for name in ("ana", "ben"):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gatepost.core.json_limits import Json
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError, Invalid, Late, TooLarge
@@ -108,7 +108,7 @@ class TestAsking:
     def test_arguments_fit_into_the_events_of_a_small_store(self, kit: Kit) -> None:
         """What was asked can also be answered, by the default too."""
         StoreContext(kit)
-        store = kit.open(limits=Limits(data=8_000))
+        store = kit.open(policy=Policy(data=8_000))
         action = Action(name="send", args={"a": "x" * 1_900})
         question = build_question(options=(), action=action, default="accept", within=HOUR)
         decision = store.run_sync(decisions.ask, question, by="ann")
@@ -339,7 +339,7 @@ class TestEnding:
 
 def test_the_command_for_answers_gets_the_arguments(kit: Kit) -> None:
     StoreContext(kit)
-    store = kit.open(limits=Limits(has_answer_command=True))
+    store = kit.open(policy=Policy(has_answer_command=True))
     decision = store.run_sync(decisions.ask, build_question(options=(), action=SEND), by="ann")
     accept = AnswerSpec(option="accept", context_hash=decision.context_hash)
     store.run_sync(decisions.answer, decision.id, accept, by="husam")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -40,7 +40,7 @@ def test_who_was_asked_and_waits_is_told_of_the_end_like_every_waiter(ctx: Store
 
 def test_an_answer_that_is_too_long_to_be_told_is_told_cut(kit: Kit) -> None:
     ctx = StoreContext(kit)
-    store = kit.open(limits=Limits(content=400))
+    store = kit.open(policy=Policy(content=400))
     decision = store.run_sync(decisions.ask, build_question(free_text=True), by="ann")
     store.run_sync(decisions.answer, decision.id, AnswerSpec(text="x" * 5_000), by="husam")
     [item] = [item for item in list_decision_items(ctx, "ann") if item.event.data["outcome"] == "answered"]
@@ -281,7 +281,7 @@ class TestAnswering:
 )
 def test_an_answer_leaves_a_job_where_a_command_waits_for_it(kit: Kit, reply: dict[str, Any], outcome: str) -> None:
     ctx = StoreContext(kit)
-    store = kit.open(limits=Limits(has_answer_command=True))
+    store = kit.open(policy=Policy(has_answer_command=True))
     decision = store.run_sync(decisions.ask, build_question(free_text=True), by="ann")
     store.run_sync(decisions.answer, decision.id, AnswerSpec(**reply), by="husam")
     [job] = store.run_sync(jobs.take, [decisions.ANSWER_JOB], "me")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.core.signals import Signal, Topic, TransportMessage
 from gatepost.core.times import MINUTE, SECOND
@@ -33,7 +33,7 @@ from tests.support.waits import LAST_RESORT
 
 POSTGRES_BY_NIGHT = True
 
-ALL_ALLOWED = Limits(can_run_commands=True, has_answer_command=True, allowed_repositories=["me/repo"])
+ALL_ALLOWED = Policy(can_run_commands=True, has_answer_command=True, allowed_repositories=["me/repo"])
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FakeCommands:
 
 
 def prepare_store(kit: Kit) -> Store:
-    store = kit.open(limits=ALL_ALLOWED)
+    store = kit.open(policy=ALL_ALLOWED)
     kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
     for name in ("ana", "ben"):
         store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
@@ -213,7 +213,7 @@ class TestDeadlines:
         monkeypatch.setattr(background_tasks, "MAX_WAIT", 3_600.0)
         prepare_store(kit)
         bus = SignalBus()
-        store = kit.open(limits=ALL_ALLOWED, signal_sink=bus.on_commit)
+        store = kit.open(policy=ALL_ALLOWED, signal_sink=bus.on_commit)
         commands = FakeCommands(CommandResult(code=0, stdout="ok"))
         command_options = CommandOptions(commands=commands, can_run_commands=True, on_answer="tell-somebody")
         gate_ids: asyncio.Queue[str] = asyncio.Queue()

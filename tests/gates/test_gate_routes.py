@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import EventType
 from gatepost.transports.memory import MemoryBus, MemoryTransport
@@ -196,7 +196,7 @@ async def test_each_sees_and_ends_the_gates_that_concern_them(first_gateway: Gat
 async def test_what_runs_a_command_is_for_the_administrator_where_it_is_allowed(url: str) -> None:
     body = {"owner": "analyst", "name": "The build", "kind": "command", "awaits": "make test"}
     for allowed in (False, True):
-        async with open_gateway(url, limits=Limits(can_run_commands=allowed)) as gateway:
+        async with open_gateway(url, policy=Policy(can_run_commands=allowed)) as gateway:
             if not allowed:
                 create_entities(gateway.store)
             async with (
@@ -209,7 +209,7 @@ async def test_what_runs_a_command_is_for_the_administrator_where_it_is_allowed(
 
 async def test_a_command_line_is_shown_to_the_administrator_alone(url: str) -> None:
     """There may be a secret in it."""
-    async with open_gateway(url, limits=Limits(can_run_commands=True)) as gateway:
+    async with open_gateway(url, policy=Policy(can_run_commands=True)) as gateway:
         create_entities(gateway.store)
         body = {"owner": "analyst", "name": "Build", "kind": "command", "awaits": "curl -H token:hunter2 x"}
         async with gateway.open_client() as admin, open_entity_client(gateway, "analyst") as analyst:

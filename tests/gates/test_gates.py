@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
@@ -109,7 +109,7 @@ class TestMaking:
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
         StoreContext(kit)
-        store = kit.open(limits=Limits(can_run_commands=True))
+        store = kit.open(policy=Policy(can_run_commands=True))
         spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make check", owner="ann")
         with pytest.raises(Refused, match="administrator"):
             store.run_sync(gates.add, spec, by="ann")
@@ -309,7 +309,7 @@ class TestWatching:
 
 class TestLooking:
     def create_ci_gate(self, ctx: StoreContext, fail: FailMode = FailMode.OPEN) -> Gate:
-        ctx.set_limits(allowed_repositories=["me/repo"])
+        ctx.set_policy(allowed_repositories=["me/repo"])
         return create_gate(ctx, kind=GateKind.CI, awaits="run:7@me/repo", fail=fail)
 
     def record_check(self, ctx: StoreContext, result: CheckResult) -> Gate:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -63,7 +63,7 @@ def test_the_retired_do_not_and_hold_nothing_up(ctx: StoreContext) -> None:
     ctx.store.run_sync(directory.retire, "bob")
     assert ctx.list_waiting("bob") == []
     assert drain(ctx, "ann") == ["to all"]
-    ctx.clock.advance(Limits().remember)
+    ctx.clock.advance(Policy().remember)
     while ctx.store.run_sync(retention.reap):
         pass
     assert not ctx.push("again", to="*", dedup_key="k").duplicate
@@ -130,11 +130,11 @@ def test_a_direct_push_may_overtake_a_broadcast_with_its_key(ctx: StoreContext) 
 def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext) -> None:
     event = ctx.push_event("to all", to="*")
     assert drain(ctx, "ann") == ["to all"]
-    ctx.clock.advance(2 * Limits().remember)
+    ctx.clock.advance(2 * Policy().remember)
     while ctx.store.run_sync(retention.reap):
         pass
     assert ctx.list_waiting("bob") == drain(ctx, "bob") == ["to all"]
-    ctx.clock.advance(Limits().remember)
+    ctx.clock.advance(Policy().remember)
     while ctx.store.run_sync(retention.reap):
         pass
     with pytest.raises(NotFound):
@@ -145,7 +145,7 @@ def test_it_is_forgotten_when_all_have_taken_it_and_not_before(ctx: StoreContext
 def test_who_comes_after_the_reaper_still_gets_only_what_is_new(ctx: StoreContext) -> None:
     ctx.push_event("old", to="*")
     assert drain(ctx, "ann") == drain(ctx, "bob") == ["old"]
-    ctx.clock.advance(Limits().remember)
+    ctx.clock.advance(Policy().remember)
     while ctx.store.run_sync(retention.reap):
         pass
     ctx.register("cem")
@@ -188,8 +188,8 @@ def test_nobody_can_be_spared_for_all_what_nobody_has_taken(ctx: StoreContext) -
 
 def test_past_the_hop_limit_the_administrator_is_told_once(ctx: StoreContext) -> None:
     for _ in range(2):
-        ctx.push_event("too far", to="*", hops=Limits().hops + 1)
+        ctx.push_event("too far", to="*", hops=Policy().hops + 1)
     [alert] = ctx.store.read_sync(inbox.peek, "admin")
     assert alert.event.content.startswith("a chain of 17 events reached every agent")
-    ctx.push_event("far", to="*", hops=Limits().hops)
+    ctx.push_event("far", to="*", hops=Policy().hops)
     assert len(ctx.list_waiting("admin")) == 1

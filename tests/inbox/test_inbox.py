@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -307,7 +307,7 @@ class TestExpiry:
     def test_what_is_reaped_is_in_the_accounts(self, ctx: StoreContext) -> None:
         reaped_event, pending_event = ctx.push_event("gone"), ctx.push_event("kept", ttl=1_000 * HOUR)
         ctx.ack(ctx.take_claim(limit=1))
-        ctx.clock.advance(Limits().remember)
+        ctx.clock.advance(Policy().remember)
         assert ctx.store.run_sync(retention.reap) > 0
         with pytest.raises(NotFound):
             ctx.show_item(reaped_event)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import HOUR
@@ -167,7 +167,7 @@ class TestRepeats:
         assert batch.claim is not None
         kit.clock.advance("30s")
         store.run_sync(inbox.ack, batch.claim.id, owner="me", fence=batch.claim.fence)
-        kit.clock.advance(Limits().remember - 1)
+        kit.clock.advance(Policy().remember - 1)
         assert store.run_sync(retention.reap) == 0
         assert store.run_sync(push.push_event, build_push("second", dedup_key="k")).deliveries[0].duplicate
         kit.clock.advance(1)
@@ -210,8 +210,8 @@ INVALID_PUSHES: list[tuple[dict[str, Any], type[GatepostError]]] = [
 ]
 
 
-def build_limits(size: int) -> Limits:
-    return Limits(content=size, data=size)
+def build_policy(size: int) -> Policy:
+    return Policy(content=size, data=size)
 
 
 class TestRefusing:
@@ -250,7 +250,7 @@ class TestRefusing:
             assert (event.content, event.data, event.subject, event.dedup_key) == (text, {text: text}, text, text)
 
     def test_limits_are_in_bytes_and_exact(self, kit: Kit, store: Store) -> None:
-        limited_store = kit.open(limits=build_limits(40))
+        limited_store = kit.open(policy=build_policy(40))
         limited_store.run_sync(push.push_event, build_push("é" * 20, data="é" * 19))
         with pytest.raises(TooLarge, match="42 bytes, over the limit of 40"):
             limited_store.run_sync(push.push_event, build_push("é" * 21))
@@ -259,7 +259,7 @@ class TestRefusing:
         assert list_texts(store) == ["é" * 20]
 
     def test_what_is_as_large_as_can_be_is_read_again(self, store: Store) -> None:
-        content, data = "\x01" * Limits().content, "x" * (Limits().data - 2)
+        content, data = "\x01" * Policy().content, "x" * (Policy().data - 2)
         store.run_sync(push.push_event, build_push(content, data=data))
         batch = store.run_sync(inbox.claim, "ann", owner="me", budget=9_000)
         assert (batch.items[0].event.content, batch.items[0].event.data) == (content, data)

@@ -11,7 +11,7 @@ import pytest
 
 from gatepost import app, settings
 from gatepost.cli import output
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -187,7 +187,7 @@ class TestSync:
 
     def test_waits_for_a_gateway(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(output, "PROGRESS_INTERVAL", 0.0)
-        with start_local_gateway(cli, limits=Limits(ledger=PUBLIC_LEDGER)) as gateway:
+        with start_local_gateway(cli, policy=Policy(ledger=PUBLIC_LEDGER)) as gateway:
             ended = cli.run_ok("ledger", "sync", "--no-wait")
             assert (ended.out.splitlines(), ended.err.splitlines()[-1]) == (
                 ["5 jobs written"],
@@ -344,7 +344,7 @@ class TestConnections:
         assert (ended.code, ended.error) == (1, "only a public ledger has agents outside")
 
     def test_go_through_a_gateway(self, cli: CommandLine) -> None:
-        with start_local_gateway(cli, limits=Limits(ledger=PUBLIC_LEDGER)):
+        with start_local_gateway(cli, policy=Policy(ledger=PUBLIC_LEDGER)):
             ended = cli.run_ok("ledger", "connect", "0.0.9009", "--as", "quinn")
             assert ended.err == "quinn asks 0.0.9009\n"
             assert cli.run_ok("ledger", "connections", "--json").json[0]["entity"] == "quinn"
@@ -358,7 +358,7 @@ def test_mail_says_that_it_waits_for_a_public_ledger(cli: CommandLine) -> None:
     _, row = cli.run_ok("inbox", "sent", "--as", "analyst").out.splitlines()
     assert "1 pending, unposted" in row
     assert "\nledger     unposted\n" in cli.run_ok("inbox", "sent", ended.out.strip()).out
-    with start_local_gateway(cli, limits=Limits(ledger=PUBLIC_LEDGER)):
+    with start_local_gateway(cli, policy=Policy(ledger=PUBLIC_LEDGER)):
         assert cli.run_ok("send", "quinn", "And now?", "--as", "analyst").err == "sent to quinn\n"
 
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -37,8 +37,8 @@ UNKNOWN: Final = "con_" + "0" * 32
 @pytest.fixture
 async def local(url: str) -> AsyncIterator[Gateway]:
     """A gateway on the local ledger, with Husam and three agents."""
-    limits = Limits(ledger_capabilities=(("lead", (4, 16)),), work_notify=())
-    async with open_gateway(url, limits=limits) as gateway:
+    policy = Policy(ledger_capabilities=(("lead", (4, 16)),), work_notify=())
+    async with open_gateway(url, policy=policy) as gateway:
         create_entities(gateway.store)
         yield gateway
 
@@ -46,7 +46,7 @@ async def local(url: str) -> AsyncIterator[Gateway]:
 @pytest.fixture
 async def public(url: str) -> AsyncIterator[Gateway]:
     """The same on a public ledger, without a worker: what is to be posted are jobs."""
-    async with open_gateway(url, limits=Limits(ledger="hedera:testnet", work_notify=())) as gateway:
+    async with open_gateway(url, policy=Policy(ledger="hedera:testnet", work_notify=())) as gateway:
         create_entities(gateway.store)
         yield gateway
 
@@ -152,7 +152,7 @@ class TestSync:
             assert_problem(answer, 403)
 
     async def test_needs_a_ledger(self, url: str) -> None:
-        async with open_gateway(url, limits=Limits(ledger="off")) as gateway, gateway.open_client() as admin:
+        async with open_gateway(url, policy=Policy(ledger="off")) as gateway, gateway.open_client() as admin:
             for answer in (
                 await admin.post("/api/ledger/sync", json={}),
                 await admin.post("/api/ledger/sync", json={"part": "work"}),

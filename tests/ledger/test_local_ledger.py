@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.errors import NotFound, TooLarge
 from gatepost.export.export_actions import export_store
@@ -26,7 +26,7 @@ TASK = Ref("task", "7")
 @pytest.fixture
 def store(ctx: StoreContext) -> Store:
     """A store with a local ledger, and a task."""
-    store = ctx.kit.open(limits=Limits(ledger="local:", work_notify=()))
+    store = ctx.kit.open(policy=Policy(ledger="local:", work_notify=()))
     store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="7"), by="ann")
     return store
 
@@ -232,7 +232,7 @@ def test_what_is_refused_leaves_nothing_on_the_ledger(store: Store) -> None:
 
 
 def test_without_a_ledger_nothing_is_posted(ctx: StoreContext) -> None:
-    store = ctx.kit.open(limits=Limits(ledger="off"))
+    store = ctx.kit.open(policy=Policy(ledger="off"))
     sent = store.run_sync(mail.send, MailSpec(to="bob", payload={"text": "x"}), sender="ann")
     assert sent.posted_at is None
     assert store.read_sync(ledger.page_topics, kind=None, viewer=None) == []

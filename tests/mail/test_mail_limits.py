@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx2
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from tests.support.gateways.local_gateways import Gateway, create_entities, open_gateway
 
 
@@ -16,7 +16,7 @@ async def post(client: httpx2.AsyncClient, path: str, status: int, **body: Any) 
 
 
 async def test_mails_notes_and_work_events_of_a_day_are_limited_together(url: str) -> None:
-    async with open_gateway(url, limits=Limits(sent=3)) as gateway, gateway.open_client() as client:
+    async with open_gateway(url, policy=Policy(sent=3)) as gateway, gateway.open_client() as client:
         create_entities(gateway.store)
         await post(client, "/api/work", 201, type="task", id="7", title="Schema")
         await post(client, "/api/mail", 201, sender="analyst", to="designer", text="one")

@@ -75,13 +75,13 @@ class TestUnknownItems:
                 ctx.store.read_sync(read, TASK)
 
     def test_it_can_be_turned_off(self, ctx: StoreContext) -> None:
-        ctx.set_limits(work_auto_add=False)
+        ctx.set_policy(work_auto_add=False)
         with pytest.raises(NotFound) as caught:
             ctx.store.run_sync(work.post_event, TASK, "blocked", by="ann")
         assert caught.value.hint == "`gatepost work add task:ID` or the tool add_work_item adds one"
 
     def test_an_entity_has_a_limit_of_open_items(self, ctx: StoreContext) -> None:
-        ctx.set_limits(work_items=2)
+        ctx.set_policy(work_items=2)
         for number in range(2):
             ctx.store.run_sync(work.post_note, Ref("task", str(number)), "look", by="ann")
         with pytest.raises(LimitReached, match="'ann' has 2 open work items") as caught:

@@ -49,7 +49,7 @@ class Board:
         return self.ctx.store.run_sync(work.post_event, ref, event, by=by, **fields)
 
     def set_rules(self, *rules: tuple[str, tuple[str, ...], int]) -> None:
-        self.ctx.set_limits(work_notify=rules)
+        self.ctx.set_policy(work_notify=rules)
 
     def read_events(self, name: str) -> list[Event]:
         return [item.event for item in self.ctx.store.read_sync(inbox.peek, name, limit=1_000)]
@@ -374,7 +374,7 @@ class TestEvents:
 
     def test_a_small_limit_of_content_never_fails_the_event(self, board: Board) -> None:
         board.add()
-        board.ctx.set_limits(content=1_024)
+        board.ctx.set_policy(content=1_024)
         assert board.report("blocked", reason="é" * 4_000).notified == ("admin",)
         [told] = board.read_events("admin")
         assert len(told.content.encode()) <= 1_024

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.inbox import account_actions
 from gatepost.testing import FakeClock
 from tests.gateway.test_requests import assert_problem
@@ -14,12 +14,12 @@ from tests.support.gateways.local_gateways import Gateway, create_entities, open
 
 POSTGRES_BY_NIGHT = True
 
-LIMITS = Limits(work_notify=(("task.blocked", ("designer", "husam"), 0), ("*.complete", ("team:none", "designer"), 1)))
+POLICY = Policy(work_notify=(("task.blocked", ("designer", "husam"), 0), ("*.complete", ("team:none", "designer"), 1)))
 
 
 @pytest.fixture
 async def gateway(url: str) -> AsyncIterator[Gateway]:
-    async with open_gateway(url, clock=FakeClock(), limits=LIMITS) as gateway:
+    async with open_gateway(url, clock=FakeClock(), policy=POLICY) as gateway:
         create_entities(gateway.store)
         yield gateway
 

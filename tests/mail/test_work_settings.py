@@ -24,7 +24,7 @@ def test_rules_of_work_events(home: Path) -> None:
     rules = (("task.blocked", ("mindy", "team:web"), 0), ("phase.*", ("engine", "@maker"), 2))
     table = '[work.notify]\n"task.blocked" = {to = ["mindy", "team:web"], priority = "critical"}\n'
     loaded_settings = load(home, table + '"phase.*" = {to = ["engine", "@maker"]}').settings
-    assert loaded_settings.work.notify == loaded_settings.build_limits().work_notify == rules
+    assert loaded_settings.work.notify == loaded_settings.build_policy().work_notify == rules
     text = (
         '{"task.blocked" = {to = ["mindy", "team:web"], priority = 0}, '
         '"phase.*" = {to = ["engine", "@maker"], priority = 2}}'
@@ -65,7 +65,7 @@ def test_every_line_of_that_file_about_work_can_be_used_at_once(home: Path) -> N
     ],
 )
 def test_work_items_are_added_by_themselves_unless_a_topic_costs_money(home: Path, toml: str, is_on: bool) -> None:
-    assert load(home, toml).settings.build_limits().work_auto_add is is_on
+    assert load(home, toml).settings.build_policy().work_auto_add is is_on
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from gatepost.app import open_store, register_administrator
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from tests.operations.access_cases import World, create_owned_objects
 from tests.support.gateways.local_gateways import open_gateway
 
@@ -36,6 +36,6 @@ class FilledDatabase:
         file = self._folder / f"copy-{next(self._numbers)}.db"
         file.write_bytes(self._content)
         url = f"sqlite:///{file}"
-        async with open_gateway(url, limits=Limits(ledger=ledger)) as gateway:
+        async with open_gateway(url, policy=Policy(ledger=ledger)) as gateway:
             yield World(gateway, self.values, url)
         file.unlink()

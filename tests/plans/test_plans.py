@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND, format_rfc3339, parse_duration, parse_instant
@@ -427,7 +427,7 @@ class TestFiring:
         large_plan = set_plan(ctx, instruction="x" * 400, cron="0 * * * *", catchUp="all")
         small_plan = set_plan(ctx, "bob", cron="0 * * * *", catchUp="all")
         ctx.clock.advance("2 hours")
-        store = ctx.kit.open(limits=Limits(content=300))
+        store = ctx.kit.open(policy=Policy(content=300))
         assert fire_plans(store) == 2
         [alert] = list_items(ctx, "ann")
         assert (alert.event.type, alert.event.priority) == (EventType.ALERT, Priority.HIGH)

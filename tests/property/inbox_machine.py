@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import DAY, HOUR, MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -204,7 +204,7 @@ class InboxMachine(TriageMachine):
             return None
         claim_model = ClaimModel(batch.claim, batch.claim.deadline)
         assert claim_model.claim.fence > max((selected.claim.fence for selected in model.list_claims(name)), default=0)
-        assert claim_model.deadline == (self.now + Limits().hold if kind == "drain" else None)
+        assert claim_model.deadline == (self.now + Policy().hold if kind == "drain" else None)
         model.claim_items(claim_model, (selected.arrival for selected in selected_items))
         assert batch.deferred_count == len(model.list_pending(name, self.now))
         return claim_model
@@ -274,7 +274,7 @@ class InboxMachine(TriageMachine):
     def fail_until_dead(self, name: str) -> None:
         """The first item of an inbox fails of its own as often as it may."""
         member = self.model.members.get(name)
-        for _ in range(Limits().attempts):
+        for _ in range(Policy().attempts):
             if member is None or not member.is_live or self.model.has_open_run(name):
                 return
             if (claim_model := self._claim_and_check(name, 1, 9_000)) is None:

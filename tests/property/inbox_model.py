@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import event as core
 from gatepost.inbox.batch_selection import Candidate, SelectedItem, select_batch
 from gatepost.inbox.claim import Claim
 from gatepost.inbox.event import ItemState, Priority
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = Policy()
 END_STATES = (ItemState.DELIVERED, ItemState.EXPIRED, ItemState.DISCARDED)
 
 

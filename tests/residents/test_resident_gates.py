@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -56,7 +56,7 @@ class TestCycles:
     async def test_waiting_costs_no_model_calls(self, kit: Kit, spec: GateSpec) -> None:
         """A resident sleeps while somebody or something else has to move, and the end of the gate wakes it."""
         agent = ScriptedAgent(kit, reply_done)
-        gate = kit.open(limits=Limits(allowed_repositories=["me/repo"])).run_sync(gates.add, spec, by="ana")
+        gate = kit.open(policy=Policy(allowed_repositories=["me/repo"])).run_sync(gates.add, spec, by="ana")
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 1
@@ -116,7 +116,7 @@ class TestCycles:
 
     async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done)
-        store = kit.open(limits=Limits(can_run_commands=True))
+        store = kit.open(policy=Policy(can_run_commands=True))
         spec = GateSpec(name="build", kind=GateKind.COMMAND, awaits="make", owner="ana", instruction="Make it green")
         gate = store.run_sync(gates.add, spec, by="admin")
         for count in (2, 3):

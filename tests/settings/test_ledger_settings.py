@@ -19,13 +19,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_the_local_ledger_is_the_default(home: Path) -> None:
-    assert load(home).settings.ledger.url == load(home).settings.build_limits().ledger == "local:"
+    assert load(home).settings.ledger.url == load(home).settings.build_policy().ledger == "local:"
 
 
 @pytest.mark.parametrize("toml", ['ledger = "off"', '[ledger]\nurl = "off"', 'ledger = {url = "off"}'])
 def test_the_short_form_is_the_url(home: Path, toml: str) -> None:
     configuration = load(home, toml)
-    assert configuration.settings.build_limits().ledger == "off"
+    assert configuration.settings.build_policy().ledger == "off"
     assert configuration.values["ledger.url"].origin == str(home / "gatepost.toml")
     assert "ledger" not in configuration.values
 
@@ -88,7 +88,7 @@ def test_a_misspelt_short_form_in_the_environment_is_refused(home: Path) -> None
 )
 def test_what_is_posted(home: Path, text: str, post: tuple[str, ...]) -> None:
     configuration = load(home, GATEPOST_LEDGER__POST=text)
-    assert configuration.settings.ledger.post == configuration.settings.build_limits().ledger_post == post
+    assert configuration.settings.ledger.post == configuration.settings.build_policy().ledger_post == post
 
 
 def test_capabilities_by_role(home: Path) -> None:
@@ -96,7 +96,7 @@ def test_capabilities_by_role(home: Path) -> None:
     toml = '[ledger.capabilities]\nengineer = ["code-generation", 16]\nlead = []'
     loaded_settings = load(home, toml).settings
     assert loaded_settings.ledger.capabilities == roles
-    codes = dict(loaded_settings.build_limits().ledger_capabilities)
+    codes = dict(loaded_settings.build_policy().ledger_capabilities)
     assert codes == {"engineer": (Capability.CODE_GENERATION, 16), "lead": ()}
     text = '{"engineer" = ["code-generation", 16], "lead" = []}'
     loaded = load(home, GATEPOST_LEDGER__CAPABILITIES=text)

@@ -12,7 +12,7 @@ import structlog
 
 from gatepost import app, settings, telemetry
 from gatepost.cli.setup_commands import build_template
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable
 from gatepost.settings import Configuration, list_settings, mask_passwords, variable_name
@@ -135,7 +135,7 @@ class TestFile:
 class TestValues:
     def test_defaults_are_the_rules_that_hold_without_settings(self, home: Path) -> None:
         configuration = load(home)
-        assert configuration.settings.build_limits() == Limits()
+        assert configuration.settings.build_policy() == Policy()
         assert {value.origin for value in configuration.values.values()} == {"default"}
 
     def test_environment_over_file_over_default(self, home: Path) -> None:
@@ -144,7 +144,7 @@ class TestValues:
         )
         assert configuration.settings.inbox.remember == 3 * DAY
         assert configuration.settings.inbox.hold == 5 * MINUTE
-        assert configuration.settings.build_limits().attempts == 7
+        assert configuration.settings.build_policy().attempts == 7
         assert [configuration.values[f"inbox.{name}"].origin for name in ("remember", "hold", "fyi_wait")] == [
             "GATEPOST_INBOX__REMEMBER",
             str(home / "gatepost.toml"),
@@ -180,7 +180,7 @@ class TestValues:
             "speech_patience": "patience",
             "wake_patience": "patience",
         }
-        assert {permissions.get(field.name, field.name) for field in fields(Limits)} <= names
+        assert {permissions.get(field.name, field.name) for field in fields(Policy)} <= names
 
     def test_an_empty_variable_is_unset(self, home: Path) -> None:
         assert load(home, GATEPOST_AGENT="").settings.agent is None
@@ -196,11 +196,11 @@ class TestValues:
     def test_a_list_of_repositories(self, home: Path, text: str) -> None:
         repositories = ("acme/shop", "acme/site")
         assert (
-            load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.build_limits().allowed_repositories
+            load(home, '[gates]\nci = ["acme/shop", "acme/site"]').settings.build_policy().allowed_repositories
             == repositories
         )
-        assert load(home, GATEPOST_GATES__CI=text).settings.build_limits().allowed_repositories == repositories
-        assert load(home).settings.build_limits().allowed_repositories == ()
+        assert load(home, GATEPOST_GATES__CI=text).settings.build_policy().allowed_repositories == repositories
+        assert load(home).settings.build_policy().allowed_repositories == ()
 
     @pytest.mark.parametrize("value", ['"acme"', '["acme/*"]', "[1]", "7", '["acme/shop/x"]', '[["a/b"]]'])
     def test_what_is_no_list_of_repositories(self, home: Path, value: str) -> None:
@@ -410,7 +410,7 @@ class TestTemplate:
             toml = toml.replace(f'{key} = "..."', f'{key} = "{example}"')
         toml = toml.replace('"..."', '"analyst"')
         # but for a command and a URL that are none: there is no word in it for nothing
-        assert load(home, toml).settings.build_limits() == Limits(has_answer_command=True, has_speech=True)
+        assert load(home, toml).settings.build_policy() == Policy(has_answer_command=True, has_speech=True)
         assert {value.origin for value in load(home, toml).values.values()} == {str(home / "gatepost.toml")}
 
 

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 import httpx2
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.testing import FakeClock
 from tests.snapshot.filled_store import copy_store, do_what_is_due, hold_clock, silence_logs
 from tests.snapshot.transcript import Step, Values, dump_json, find, format_json, split_stories
@@ -72,12 +72,12 @@ def parse_request(text: str) -> tuple[str, str, str, str | None]:
 @asynccontextmanager
 async def open_request_setup(ledger: str | None = None) -> AsyncIterator["RequestSetup"]:
     """While entered, there is a gateway with something of every kind."""
-    limits = Limits() if ledger is None else Limits(ledger=ledger)
+    policy = Policy() if ledger is None else Policy(ledger=ledger)
     with TemporaryDirectory() as folder, hold_clock() as clock, silence_logs():
         path = Path(folder, "office.db")
         objects = copy_store(path)
         async with (
-            open_gateway(f"sqlite:///{path}", clock=clock, limits=limits) as gateway,
+            open_gateway(f"sqlite:///{path}", clock=clock, policy=policy) as gateway,
             gateway.open_client(x_nobody="1") as client,
         ):
             yield RequestSetup(gateway, client, clock, objects)

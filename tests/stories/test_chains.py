@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import MINUTE
 from gatepost.errors import Invalid, UnknownAddress
 from gatepost.gates import automatic_end_actions as automatic_ends, decision_actions as decisions, gate_actions as gates
@@ -29,7 +29,7 @@ from tests.residents.scripted_agent import CallbackModel, build_call, build_fina
 from tests.residents.tools.tool_caller import continue_chain
 from tests.support.store_context import StoreContext
 
-LIMIT = Limits().hops
+LIMIT = Policy().hops
 
 
 def set_plan(
@@ -160,7 +160,7 @@ class TestResidents:
     def test_the_longest_chain_there_is_grows_no_longer(self, ctx: StoreContext) -> None:
         ctx.store.run_sync(agents.make_resident, "ann", AgentConfig())
         ctx.push_event("on and on", hops=MAX_HOPS)
-        store = ctx.kit.open(limits=Limits(hops=MAX_HOPS))
+        store = ctx.kit.open(policy=Policy(hops=MAX_HOPS))
         assert store.run_sync(run_resume.take_run, "ann", "here") is not None
         assert ctx.show_item(ctx.push_event("and on", "bob", sender="ann"), "bob").event.hops == MAX_HOPS
 
@@ -241,7 +241,7 @@ class TestGates:
         assert self.end_due_and_list_hops(ctx) == [expected]
 
     def test_what_was_looked_for_goes_on_too(self, ctx: StoreContext) -> None:
-        ctx.set_limits(allowed_repositories=["me/repo"])
+        ctx.set_policy(allowed_repositories=["me/repo"])
         gate = self.create_gate(ctx, hops=3, kind=GateKind.CI, awaits="pr:7@me/repo")
         ctx.store.run_sync(gates.record_check, gate.id, ConditionMet("green"), retry_in=MINUTE)
         assert self.end_due_and_list_hops(ctx) == [3]
@@ -282,7 +282,7 @@ class TestAlerts:
         assert "a chain of" in admin_alert.event.content
 
     def test_a_gate_that_nobody_can_look_at(self, ctx: StoreContext) -> None:
-        ctx.set_limits(allowed_repositories=["me/repo"])
+        ctx.set_policy(allowed_repositories=["me/repo"])
         spec = GateSpec(name="g", owner="ann", kind=GateKind.CI, awaits="pr:7@me/repo")
         with continue_chain(ctx.store, "ann", 5):
             gate = ctx.store.run_sync(gates.add, spec, by="ann")

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import HOUR, parse_instant
 from tests.support.command_line import CommandLine
 
 EITHER_WAY = True
 
-LIMIT = Limits().hops
+LIMIT = Policy().hops
 
 
 def push_as(cli: CommandLine, sender: str, recipient: str) -> None:

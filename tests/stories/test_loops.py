@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
@@ -34,7 +34,7 @@ from tests.support.servers.both_databases import KIT_OF_BOTH
 
 POSTGRES_BY_NIGHT = True
 
-LIMIT = Limits().hops
+LIMIT = Policy().hops
 #: after so many rounds a loop that does not stop by itself is given up
 MANY_ROUNDS = 3 * LIMIT
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.core.times import MINUTE, SECOND
 from gatepost.directory import entity_actions as directory
@@ -44,7 +44,7 @@ from tests.residents.scripted_agent import build_call
 
 POSTGRES_BY_NIGHT = True
 
-LIMIT: Final = Limits().hops
+LIMIT: Final = Policy().hops
 NETWORK: Final = "testnet"
 TASK: Final = Ref("task", "1")
 
@@ -52,7 +52,7 @@ TASK: Final = Ref("task", "1")
 class Office:
     """The agents ann and bob, who answer every event."""
 
-    def __init__(self, kit: Kit, bob: str, **limits: Any) -> None:
+    def __init__(self, kit: Kit, bob: str, **policy: Any) -> None:
         self.kit = kit
         self.store: Store = kit.store
         self.numbers = count()
@@ -62,8 +62,8 @@ class Office:
             self.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, owner="admin"))
         self.store.run_sync(spaces.create, name="tea", id="tea", members=["ann", "bob"])
         self.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="1"), by="husam")
-        if limits:
-            self.store = kit.open(limits=Limits(**limits))
+        if policy:
+            self.store = kit.open(policy=Policy(**policy))
         self.residents = ["ann", *(["bob"] if bob == "resident" else [])]
         for name in self.residents:
             self.store.run_sync(agents.make_resident, name, AgentConfig())
@@ -260,8 +260,8 @@ ALERTS: Final[dict[str, Act]] = {"of a resident": alert_as_resident, "of a guest
 class TestTwoAgents:
     @pytest.mark.parametrize("kind", KINDS)
     def test_stop(self, kit: Kit, bob: str, kind: str) -> None:
-        act, then, limits = KINDS[kind]
-        office = Office(kit, bob, **limits)
+        act, then, policy = KINDS[kind]
+        office = Office(kit, bob, **policy)
         assert office.play(act, then) >= LIMIT // 2, "the chain did not get going"
         alerts = [item.event for item in office.list_pending("admin") if item.event.type is EventType.ALERT]
         assert any(f"a chain of {LIMIT + 1} events" in alert.content for alert in alerts)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Transaction
 from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
@@ -132,7 +132,7 @@ def test_verbs_that_deadlock_are_run_again(race: Race) -> None:
 def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.push_event("old", dedup_key="k")
     race.ack(race.take_claim())
-    race.clock.advance(Limits().remember)
+    race.clock.advance(Policy().remember)
     with race.pause_midway(
         push.push_event, build_push("new", dedup_key="k"), before="inbox/items/find_by_key"
     ) as push_future:
@@ -145,7 +145,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
 def test_a_repeat_waits_for_the_reaper(race: Race) -> None:
     race.push_event("old", dedup_key="k")
     race.ack(race.take_claim())
-    race.clock.advance(Limits().remember)
+    race.clock.advance(Policy().remember)
     with race.pause_midway(retention.reap):
         push_future = race.start_blocked(push.push_event, build_push("new", dedup_key="k"))
     assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
@@ -157,7 +157,7 @@ def test_two_reapers_leave_no_event_behind(race: Race) -> None:
     event = race.push_event(to="team:red")
     race.ack(race.take_claim("ann"))
     race.ack(race.take_claim("bob"))
-    race.clock.advance(Limits().remember)
+    race.clock.advance(Policy().remember)
     with race.pause_midway(retention.reap, limit=1):
         second = race.start_blocked(retention.reap, limit=1)
     second.result(LAST_RESORT)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Row, Store, Transaction
 from gatepost.core.times import DAY, HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
@@ -37,13 +37,13 @@ from tests.plans.plan_specs import parse_spec
 from tests.support.store_context import StoreContext
 from tests.support.waits import LAST_RESORT
 
-SMALL_LIMITS = Limits(plans=2, gates=2, broadcasts=2, allowed_repositories=["acme/shop"])
+SMALL_POLICY = Policy(plans=2, gates=2, broadcasts=2, allowed_repositories=["acme/shop"])
 
 
 @pytest.fixture
 def store(ctx: StoreContext) -> Store:
     """The same house, where nobody may have more than two of anything."""
-    return ctx.kit.open(limits=SMALL_LIMITS)
+    return ctx.kit.open(policy=SMALL_POLICY)
 
 
 class TestPlans:
@@ -181,7 +181,7 @@ class TestTurns:
 
     @pytest.fixture
     def store(self, ctx: StoreContext) -> Store:
-        return ctx.kit.open(limits=Limits(allowed_repositories=["acme/shop"]))
+        return ctx.kit.open(policy=Policy(allowed_repositories=["acme/shop"]))
 
     def test_many_gates_of_one_do_not_starve_another(self, store: Store) -> None:
         self.add_gates(store, "ann", *range(41))
@@ -195,7 +195,7 @@ class TestTurns:
         """PostgreSQL may run a subquery again for each row; what it has locked by then, it skips."""
         settings = [f"{name}%3Doff" for name in ("enable_hashagg", "enable_sort", "enable_material", plan)]
         with Kit(f"{empty_postgres_url}?options=" + "%20".join(f"-c{setting}" for setting in settings)) as kit:
-            store = kit.open(limits=Limits(allowed_repositories=["acme/shop"]))
+            store = kit.open(policy=Policy(allowed_repositories=["acme/shop"]))
             for name, kind in (("ann", EntityKind.AGENT), ("admin", EntityKind.HUMAN)):
                 store.run_sync(directory.register, EntitySpec(name=name, kind=kind))
             self.add_gates(store, "ann", *range(41))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -39,9 +39,9 @@ class StoreContext:
         furnish_database(kit.url, lambda: self.store.run_sync(_register_all, ENTITIES))
         self.signal_sink.clear()
 
-    def set_limits(self, **limits: Any) -> None:
+    def set_policy(self, **policy: Any) -> None:
         """Go on by other rules."""
-        self.store = self.kit.open(limits=Limits(**limits))
+        self.store = self.kit.open(policy=Policy(**policy))
 
     def register(self, name: str, kind: EntityKind = EntityKind.AGENT, **fields: Any) -> None:
         self.store.run_sync(directory.register, EntitySpec(name=name, kind=kind, **fields))

@@ -345,9 +345,9 @@ def _is_user_channel(trigger: Trigger | None, envelope: Envelope) -> bool:
 
 def check_content(tx: Reader, text: str) -> str:
     """Return the text of a prompt or a response if it can be stored and is not too long."""
-    if count_bytes(text) > tx.limits.content:
+    if count_bytes(text) > tx.policy.content:
         raise TooLarge(
-            f"the content is {count_bytes(text)} bytes, over the limit of {tx.limits.content}",
+            f"the content is {count_bytes(text)} bytes, over the limit of {tx.policy.content}",
             hint="send a reference to it instead",
         )
     return check_storable("content", text)

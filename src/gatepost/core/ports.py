@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # hooks import this module, and have to start fast
     from contextlib import AbstractAsyncContextManager
 
-    from gatepost.core.limits import Limits
+    from gatepost.core.policy import Policy
     from gatepost.core.signals import Signal, TransportMessage
     from gatepost.core.times import Instant
     from gatepost.core.transport_records import QueuedEntry, SubscribedEvent, TransportStatus
@@ -83,7 +83,7 @@ class Reader(Protocol):
         """The time of this transaction: of the database on PostgreSQL, the process on SQLite, the clock in tests."""
 
     @property
-    def limits(self) -> Limits: ...
+    def policy(self) -> Policy: ...
 
     def fetch_one(self, statement: str, /, **parameters: Any) -> Row | None:
         """Run a statement and return its first row, None if there is none."""
@@ -199,7 +199,7 @@ class Store(Protocol):
         """Return the free bytes of the disk that the store is on; None if that cannot be known."""
 
     def require_disk_space(self) -> None:
-        """Raise Unavailable if the disk has less free space than `Limits.reserve`."""
+        """Raise Unavailable if the disk has less free space than `Policy.reserve`."""
 
     def try_to_write(self) -> None:
         """Write as much as the transaction that failed, and undo it; raise Unavailable if that is not possible."""

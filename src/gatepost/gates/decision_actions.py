@@ -73,7 +73,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends, unless it is
     followed.
     """
-    question = rules.check_question(question, max_data_bytes=tx.limits.data)
+    question = rules.check_question(question, max_data_bytes=tx.policy.data)
     if by is None:
         raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
@@ -124,7 +124,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = _lock_decision(tx, id, by)
-    question = rules.check_question(question, max_data_bytes=tx.limits.data, current_deadline=decision.deadline)
+    question = rules.check_question(question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, tx.now)
@@ -168,7 +168,7 @@ def answer(
     if decision.status is DecisionStatus.REVISING:
         raise _build_late_error(decision)
     reply = rules.complete_answer(decision, reply)
-    outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.limits.data)
+    outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
     rules.require_hash(decision, reply)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
     return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, origin=origin)
@@ -270,7 +270,7 @@ def end(
     decision_events.close_question(tx, decision, decision_events.find_entities(tx, decision.respondents), actor)
     tx.react(rules.DecisionEnded(decision, answer))
     data = decision_events.push_outcome(tx, decision, answer, gate, actor, hops, origin)
-    if tx.limits.has_answer_command and outcome in _ANSWER_OUTCOMES:
+    if tx.policy.has_answer_command and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, data)
     tx.after_commit(Signal(Topic("decision", decision.id), "answered", wakes=False))
     return _read(tx, decision.id)

@@ -87,7 +87,7 @@ def push_outcome(
         type=EventType.DECISION,
         source="decision",
         sender=answer.by,
-        content=rules.render_answer(decision, answer)[: tx.limits.content // 4],
+        content=rules.render_answer(decision, answer)[: tx.policy.content // 4],
         data={
             "decisionId": decision.id,
             "gateId": decision.gate,

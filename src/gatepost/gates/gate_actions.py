@@ -56,7 +56,7 @@ def add(tx: Transaction, spec: GateSpec, *, by: str | None) -> Gate:
     if not is_allowed(creator, owner.name, owner.owner):
         raise Refused(f"{by!r} cannot keep {owner.name!r} from stopping", hint="only that one, and its owner, can")
     if spec.kind is GateKind.COMMAND:
-        if not tx.limits.can_run_commands:
+        if not tx.policy.can_run_commands:
             raise Refused("gates that run commands are not allowed here", hint="set gates.commands to true")
         if not is_allowed(creator):
             raise Refused("only an administrator can make a gate that runs a command")
@@ -227,7 +227,7 @@ def create_gate(
     once cannot both pass the limit. A gate that Gatepost makes (without a `creator`) counts towards the limit of gates,
     but is never refused by it. A gate that waits for an event waits for events that arrive after it.
     """
-    limit = tx.limits.gates
+    limit = tx.policy.gates
     if creator is not None and fetch_number(tx, "gates/gates/count_pending", owner=owner.number, limit=limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending gates and decisions already, the limit for one entity",
@@ -294,7 +294,7 @@ def end(
     hops = count_hops(tx, gate, actor, hops)
     if notify:
         entities_by_name = entities.find_by_names(tx, [gate.owner, *gate.waiters])
-        text = (f"{gate.name}: {reason}" if reason else gate.name)[: tx.limits.content // 4]
+        text = (f"{gate.name}: {reason}" if reason else gate.name)[: tx.policy.content // 4]
         recipients = sorted(entities_by_name.values(), key=lambda entity: entity.number)
         push.fan_out(tx, _build_push(gate, ending, text, actor, hops), actor, recipients)
         if gate.kind is GateKind.HUMAN and gate.awaits is not None:
@@ -356,7 +356,7 @@ def _check_repository(tx: Transaction, spec: GateSpec) -> None:
     """Refuse a repository that the operator has not listed: Gatepost would ask GitHub with the operator's login."""
     assert spec.awaits is not None
     check = condition_check.parse_ci_target(spec.awaits)
-    reason = condition_check.explain_refusal(check, tx.limits.allowed_repositories)
+    reason = condition_check.explain_refusal(check, tx.policy.allowed_repositories)
     if reason is not None and check.repository is None:
         raise Refused(reason, hint=f"write {spec.awaits}@OWNER/NAME, and list the repository in gates.ci")
     if reason is not None:

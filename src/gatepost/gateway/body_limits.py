@@ -37,7 +37,7 @@ class CallerLocks:
 
 
 class LargeBodies:
-    """Limits the large bodies that are received and answered at the same time."""
+    """Policy the large bodies that are received and answered at the same time."""
 
     def __init__(self) -> None:
         self._locks = CallerLocks()

@@ -83,7 +83,7 @@ class HookConfig(NamedTuple):
     """The settings and installed handlers that hooks of this home use."""
 
     rules: HookOptions
-    limits: Mapping[str, Any]
+    policy: Mapping[str, Any]
     #: the URL of the store without its password, and its file if it is SQLite
     store: str
     file: str | None
@@ -193,10 +193,10 @@ class HookEntry:
             return None
         with suppress(OSError, ValueError, TypeError):
             cached_key, config_fields = json.loads(self._get_cache_path(key).read_bytes())
-            rules, limits, store, file, spool, handlers = config_fields
+            rules, policy, store, file, spool, handlers = config_fields
             if cached_key == key:
                 lazy_handlers = tuple(LazyHandler(*handler) for handler in handlers)
-                return HookConfig(HookOptions(*rules), limits, store, file, spool, lazy_handlers)
+                return HookConfig(HookOptions(*rules), policy, store, file, spool, lazy_handlers)
         return None
 
     def _load_uncached(self, key: _CacheKey, environ: Mapping[str, str], report: Callable[[str], None]) -> HookConfig:
@@ -253,12 +253,12 @@ class HookEntry:
             )
         if not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
             raise Unavailable(f"the store {hook_config.store!r} is not there")
-        from gatepost.core.limits import Limits
+        from gatepost.core.policy import Policy
         from gatepost.stores import statements
         from gatepost.stores.sqlite import SqliteStore
 
         store = SqliteStore(
-            Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), limits=Limits(**hook_config.limits)
+            Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), policy=Policy(**hook_config.policy)
         )
         self._opened_store = store
         version, oldest = store.read_sync(statements.read_schema_version)
@@ -373,7 +373,7 @@ def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
             remember_for=loaded_settings.inbox.remember,
             proof_timeout=loaded_settings.hooks.proof,
         ),
-        limits=asdict(loaded_settings.build_limits()),
+        policy=asdict(loaded_settings.build_policy()),
         store=settings.mask_passwords(loaded_settings.store.url),
         file=str(app.parse_sqlite_path(loaded_settings.store.url))
         if loaded_settings.store.url.startswith("sqlite:")

@@ -64,7 +64,7 @@ def find_lost(tx: Reader, question: FindLost) -> Callable[[], Collection[str]]:
 
 def build_unseen_filters(tx: Reader) -> dict[str, Any]:
     """Return when urgent items came that an owner is to be told of now, and how the keys of such alerts begin."""
-    times = {"unseen_before": tx.now - tx.limits.wake_patience, "unseen_after": tx.now - DAY}
+    times = {"unseen_before": tx.now - tx.policy.wake_patience, "unseen_after": tx.now - DAY}
     return {**times, "unseen_key": f"{push.ALERT_KEY_PREFIX}{_UNSEEN}"}
 
 
@@ -77,7 +77,7 @@ def report_unseen(tx: Transaction) -> int:
     alerts = []
     for row in rows:
         owner = directory.find_responsible(tx, directory.find(tx, row.agent))
-        waited = format_duration(tx.limits.wake_patience)
+        waited = format_duration(tx.policy.wake_patience)
         text = f"an urgent item for {row.agent!r} has waited for {waited}, and no session of it has shown it: {row.id}"
         ref = Ref("agent", row.agent)
         to = directory.ADMINISTRATOR if owner == row.agent else owner

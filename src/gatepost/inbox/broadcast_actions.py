@@ -29,7 +29,7 @@ def store(tx: Transaction, event: Event, item: NewItem, sender: Entity | None, d
     _lock(tx)
     if event.dedup_key and (first := tx.fetch_one("inbox/broadcasts/find_by_key", dedup_key=key)):
         return PushResult(first.event, broadcast=first.number, duplicate=True)
-    sender_number, limit = sender.number if sender else None, tx.limits.broadcasts
+    sender_number, limit = sender.number if sender else None, tx.policy.broadcasts
     if sender and fetch_number(tx, "inbox/broadcasts/count_since", sender=sender_number, since=tx.now - DAY) >= limit:
         raise LimitReached(
             f"{sender.name!r} has made {limit} broadcasts in the last 24 hours, the limit for one entity",

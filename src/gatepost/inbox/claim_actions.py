@@ -98,7 +98,7 @@ class ClaimTerms:
     limit: int = batch_rules.GUEST_LIMIT
     #: bytes of rendered text
     budget: int = batch_rules.GUEST_BUDGET
-    #: until the claim of a drain lapses; None for `limits.hold`
+    #: until the claim of a drain lapses; None for `policy.hold`
     hold: Duration | None = None
 
     def validate(self) -> None:
@@ -240,7 +240,7 @@ def _build_claim(tx: Transaction, recipient: Entity, fence: int, terms: ClaimTer
         owner=terms.owner,
         fence=fence,
         taken_at=tx.now,
-        deadline=tx.now + (terms.hold or tx.limits.hold) if terms.kind == "drain" else None,
+        deadline=tx.now + (terms.hold or tx.policy.hold) if terms.kind == "drain" else None,
     )
 
 
@@ -314,8 +314,8 @@ def release(
     """
     claim = _end_claim(tx, id, owner, fence, "released", recipient)
     count = 0
-    if events := list(failed_events):  # one that has failed `limits.attempts` times is dead, until it is replayed
-        attempts = tx.limits.attempts
+    if events := list(failed_events):  # one that has failed `policy.attempts` times is dead, until it is replayed
+        attempts = tx.policy.attempts
         count = tx.execute("inbox/items/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
     count += items.release(tx, claim.number)
     tx.after_commit(Signal(Topic("inbox", claim.recipient), "release"))

@@ -1,6 +1,6 @@
 """
 Who should wake. An event wakes its recipient when it is committed, unless it is for information only (fyi) or its chain
-is too long. An fyi item wakes its recipient after a while (`limits.fyi_wait`). A signal may be lost, so workers also
+is too long. An fyi item wakes its recipient after a while (`policy.fyi_wait`). A signal may be lost, so workers also
 look for inboxes whose recipient should wake.
 """
 
@@ -33,7 +33,7 @@ def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int 
         after=after,
         limit=BATCH_SIZE,
         now=tx.now,
-        fyi_before=tx.now - tx.limits.fyi_wait,
+        fyi_before=tx.now - tx.policy.fyi_wait,
     )
     return [row.name for row in rows if row.is_waking], rows[-1].number if len(rows) == BATCH_SIZE else None
 

@@ -279,8 +279,8 @@ def _take_foreign_mail(
     if not entity.is_live:
         raise MessageRefused(f"{entity.name} is retired")
     hour = message.timestamp // _HOUR
-    if connection_rows.read_message_count(tx, connection.number, hour) >= tx.limits.ledger_hourly:
-        raise MessageRefused(f"{tx.limits.ledger_hourly} messages in an hour are the limit for an agent outside")
+    if connection_rows.read_message_count(tx, connection.number, hour) >= tx.policy.ledger_hourly:
+        raise MessageRefused(f"{tx.policy.ledger_hourly} messages in an hour are the limit for an agent outside")
     text = _resolve_data(operation.data, files)
     connection_rows.count_message(tx, connection.number, hour)
     assert connection.peer is not None

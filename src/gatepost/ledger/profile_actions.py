@@ -66,7 +66,7 @@ def _build_profile(
     if entity.kind is EntityKind.SERVICE:
         return None
     resident = agents.read(tx, entity.number)
-    by_role = dict(tx.limits.ledger_capabilities)
+    by_role = dict(tx.policy.ledger_capabilities)
     capabilities: Sequence[int] = resident.config.capabilities if resident is not None else ()
     profile = hcs11.build_profile(
         kind=entity.kind,

@@ -28,7 +28,7 @@ def get_network(url: str) -> str | None:
 
 def find_network(tx: Reader) -> str | None:
     """Return the ledger that is set: `local`, or a network of Hedera; None if there is none."""
-    return get_network(tx.limits.ledger)
+    return get_network(tx.policy.ledger)
 
 
 def find_public_network(tx: Reader) -> str | None:
@@ -39,13 +39,13 @@ def find_public_network(tx: Reader) -> str | None:
 
 def find_post_state(tx: Reader, kind: str) -> PostState | None:
     """Return the first state of a new record: `unposted`, or None if `mail`, `notes` or `events` are not posted."""
-    return PostState.UNPOSTED if find_network(tx) is not None and kind in tx.limits.ledger_post else None
+    return PostState.UNPOSTED if find_network(tx) is not None and kind in tx.policy.ledger_post else None
 
 
 def is_awaited(tx: Reader, priority: Priority) -> bool:
     """Return True if mail of this priority waits until it is on the ledger: all but urgent mail on a public one."""
     is_public = find_public_network(tx) is not None
-    return is_public and "mail" in tx.limits.ledger_post and priority > Priority.HIGH
+    return is_public and "mail" in tx.policy.ledger_post and priority > Priority.HIGH
 
 
 def is_posted_at_once(tx: Reader) -> bool:

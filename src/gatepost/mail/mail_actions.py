@@ -56,7 +56,7 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity) -> Mail:
     elif ledger_delivery.is_awaited(tx, mail.data.priority):
         names = _check_awaited(tx, mail, author, target)
         hops = chains.count_next_hops(tx, author)  # when it is delivered, its chain may be long past
-        mail = replace(mail, deliver_at=tx.now + tx.limits.ledger_patience, hops=hops)
+        mail = replace(mail, deliver_at=tx.now + tx.policy.ledger_patience, hops=hops)
     else:
         result = push.push_event(tx, _build_push(mail))
         if result.broadcast is None and not result.deliveries:
@@ -68,14 +68,14 @@ def send(tx: Transaction, spec: MailSpec, *, sender: str | Entity) -> Mail:
 
 def _check_outside(tx: Transaction, mail: Mail) -> None:
     """Refuse mail that cannot go to an agent outside."""
-    event_limits.validate_push(_build_push(mail), tx.limits)
+    event_limits.validate_push(_build_push(mail), tx.policy)
     if mail.ack is not None:
         raise Invalid(f"mail to {mail.to!r} cannot be acknowledged", hint="it is an agent outside: ask for a reply")
 
 
 def _check_awaited(tx: Transaction, mail: Mail, author: Entity, target: Address) -> list[str]:
     """Refuse mail that could not be delivered later; return the names of its recipients, none for a broadcast."""
-    event_limits.validate_push(_build_push(mail), tx.limits)
+    event_limits.validate_push(_build_push(mail), tx.policy)
     if isinstance(target, AllAgentsAddress):
         return []
     recipients = push.find_recipients(tx, target, author)

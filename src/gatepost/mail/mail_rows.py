@@ -33,7 +33,7 @@ def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[s
     Insert a record with the names of its recipients; return it with its number. An entity may send only so many in 24
     hours (`limits.sent`).
     """
-    limit = tx.limits.sent
+    limit = tx.policy.sent
     first = tx.fetch_one("mail/outgoing/find_time_sent", sender=sender, skipped=limit - 1)
     if first is not None and first.created_at > tx.now - DAY:
         raise LimitReached(

@@ -35,7 +35,7 @@ class NotifyRule(Struct, frozen=True):
 
 
 def build_rules(entries: Iterable[tuple[str, Sequence[str], int]]) -> list[NotifyRule]:
-    """Return the rules of `limits.work_notify`."""
+    """Return the rules of `policy.work_notify`."""
     return [NotifyRule(pattern, tuple(to), Priority(priority)) for pattern, to, priority in entries]
 
 

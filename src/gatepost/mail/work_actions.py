@@ -47,9 +47,9 @@ def add(tx: Transaction, spec: WorkItemSpec, *, by: str | Entity) -> WorkItem:
     """Add a work item; its id and its topic must be free."""
     author = directory.find_live(tx, by)
     entities.lock(tx, author.number)  # so that two that add an item at once cannot both pass the limit
-    if work_items.count_made(tx, author.number, tx.limits.work_items) >= tx.limits.work_items:
+    if work_items.count_made(tx, author.number, tx.policy.work_items) >= tx.policy.work_items:
         raise LimitReached(
-            f"{author.name!r} has {tx.limits.work_items} open work items already, the limit for one entity",
+            f"{author.name!r} has {tx.policy.work_items} open work items already, the limit for one entity",
             hint="report what is complete, or raise limits.work_items",
         )
     spec = replace(spec, id=rules.check_id(spec.id), title=rules.check_title(spec.title or spec.id))
@@ -185,7 +185,7 @@ def post_event(
     work_items.set_status(tx, item.number, event)
     for name in {item.id, item.topic or item.id}:
         tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), event, wakes=False))
-    rule = find_rule(build_rules(tx.limits.work_notify), data.type)
+    rule = find_rule(build_rules(tx.policy.work_notify), data.type)
     targets = rule.list_addresses(item.made_by) if rule is not None else ()
     result = _notify(tx, data, rule, targets, item, author) if rule is not None else None
     return _record(tx, data, item, author, targets, result, ledger_key, kind="events", has_added_item=is_new)
@@ -196,7 +196,7 @@ def _find_or_add(tx: Transaction, ref: Ref, author: Entity, ledger_key: str | No
     try:
         return find(tx, ref), False
     except NotFound:
-        if ledger_key is not None or not tx.limits.work_auto_add:
+        if ledger_key is not None or not tx.policy.work_auto_add:
             raise
     return add(tx, WorkItemSpec(type=WorkType.parse(ref.type), id=ref.id), by=author), True
 
@@ -248,7 +248,7 @@ def find_unknown_names(tx: Reader) -> list[tuple[str, str]]:
     """Return the pattern and the address of each rule of `work.notify` that names nobody."""
     return [
         (rule.pattern, target)
-        for rule in build_rules(tx.limits.work_notify)
+        for rule in build_rules(tx.policy.work_notify)
         for target in rule.to
         if target != MAKER and not _resolve(tx, target)
     ]
@@ -278,7 +278,7 @@ def _notify(
             to=author.name,
             type=EventType.EVENT,
             source=event.type,
-            content=content.encode()[: tx.limits.content].decode(errors="ignore"),  # the record has it in full
+            content=content.encode()[: tx.policy.content].decode(errors="ignore"),  # the record has it in full
             priority=rule.priority,
             dedup_key=f"work:{item.type}:{item.id}:{event.uid}",
             ref=item.ref,
@@ -329,8 +329,8 @@ def _build_missing_error(tx: Transaction, target: Address, retired: Sequence[Ent
 
 def _check_size(tx: Transaction, field: str, text: str) -> None:
     check_storable(field, text)
-    if count_bytes(text) > tx.limits.content:
-        raise TooLarge(f"the {field} is {count_bytes(text)} bytes, over the limit of {tx.limits.content}")
+    if count_bytes(text) > tx.policy.content:
+        raise TooLarge(f"the {field} is {count_bytes(text)} bytes, over the limit of {tx.policy.content}")
 
 
 def _check_reason(text: str) -> str:

@@ -228,7 +228,7 @@ def _update(tx: Transaction, owner: str | None, id: str, spec: PlanSpec, hops: i
 def _check_limit(tx: Transaction, owner: Entity) -> None:
     """Refuse a plan over the limit of its owner; lock the owner, so two that make a plan at once cannot both pass."""
     entities.lock(tx, owner.number)
-    limit = tx.limits.plans
+    limit = tx.policy.plans
     if fetch_number(tx, "plans/plans/count_pending", owner=owner.number, limit=limit) >= limit:
         raise LimitReached(
             f"{owner.name!r} has {limit} pending plans already, the limit for one entity",
@@ -337,7 +337,7 @@ def _apply_hops(plan: Plan, hops: int, now: Instant) -> Plan:
 
 def _validate_event(tx: Transaction, plan: Plan) -> Plan:
     """Return the plan if its event can be stored, so that an error appears now and not when the plan is due."""
-    event_limits.validate_push(_build_push(plan, tx.now), tx.limits)
+    event_limits.validate_push(_build_push(plan, tx.now), tx.policy)
     return plan
 
 

@@ -193,7 +193,7 @@ def record_cycles(tx: Transaction, resident: Resident) -> None:
 
 def is_ready(tx: Reader, entity: int, *, include_quiet: bool) -> bool:
     """Return True if a resident has something to think about; with `include_quiet` also items that do not wake it."""
-    limits = {"now": tx.now, "fyi_before": tx.now - tx.limits.fyi_wait}
+    limits = {"now": tx.now, "fyi_before": tx.now - tx.policy.fyi_wait}
     return bool(tx.fetch_one("residents/agents/is_ready", entity=entity, include_quiet=include_quiet, **limits))
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, Final
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import MINUTE, SECOND, Duration
 from gatepost.errors import Invalid
 from gatepost.settings.converters import (
@@ -53,7 +53,7 @@ from gatepost.settings.converters import (
 )
 
 PREFIX: Final = "GATEPOST_"
-_LIMITS: Final = Limits()
+_POLICY: Final = Policy()
 #: the words of `inbox/event.py`, which commands import only if they need it
 _PRIORITIES: Final = ("critical", "high", "normal", "low", "fyi")
 
@@ -100,14 +100,14 @@ class Section:
 @dataclass(init=False, repr=False, eq=False)
 class InboxSettings(Section):
     remember: Duration = setting(
-        DURATION, _LIMITS.remember, "how long an ended item stays visible, and its dedup key is remembered"
+        DURATION, _POLICY.remember, "how long an ended item stays visible, and its dedup key is remembered"
     )
     attempts: int = setting(
-        integer(1, 1_000), _LIMITS.attempts, "failures that an item itself causes before it is dead"
+        integer(1, 1_000), _POLICY.attempts, "failures that an item itself causes before it is dead"
     )
-    fyi_wait: Duration = setting(DURATION, _LIMITS.fyi_wait, "how long an fyi item waits before it wakes its recipient")
+    fyi_wait: Duration = setting(DURATION, _POLICY.fyi_wait, "how long an fyi item waits before it wakes its recipient")
     hold: Duration = setting(
-        DURATION, _LIMITS.hold, "how long a drain holds its items before another reader can claim them"
+        DURATION, _POLICY.hold, "how long a drain holds its items before another reader can claim them"
     )
 
 
@@ -115,23 +115,23 @@ class InboxSettings(Section):
 class LimitSettings(Section):
     hops: int = setting(
         integer(1, 10_000),
-        _LIMITS.hops,
+        _POLICY.hops,
         "length of a chain of events after which an event no longer wakes its recipient",
     )
-    content: int = setting(SIZE, _LIMITS.content, "the largest content of an event, as UTF-8")
-    data: int = setting(SIZE, _LIMITS.data, "the largest data of an event, as JSON")
-    plans: int = setting(integer(1, 1_000_000), _LIMITS.plans, "pending plans that one entity may have")
+    content: int = setting(SIZE, _POLICY.content, "the largest content of an event, as UTF-8")
+    data: int = setting(SIZE, _POLICY.data, "the largest data of an event, as JSON")
+    plans: int = setting(integer(1, 1_000_000), _POLICY.plans, "pending plans that one entity may have")
     gates: int = setting(
-        integer(1, 1_000_000), _LIMITS.gates, "pending gates that one entity may have, those of its decisions included"
+        integer(1, 1_000_000), _POLICY.gates, "pending gates that one entity may have, those of its decisions included"
     )
     work_items: int = setting(
-        integer(1, 1_000_000), _LIMITS.work_items, "open work items that one entity may have added"
+        integer(1, 1_000_000), _POLICY.work_items, "open work items that one entity may have added"
     )
     sent: int = setting(
-        integer(1, 1_000_000), _LIMITS.sent, "mails, notes and work events that one entity may send in 24 hours"
+        integer(1, 1_000_000), _POLICY.sent, "mails, notes and work events that one entity may send in 24 hours"
     )
     broadcasts: int = setting(
-        integer(1, 1_000_000), _LIMITS.broadcasts, "broadcasts that one entity may make in 24 hours"
+        integer(1, 1_000_000), _POLICY.broadcasts, "broadcasts that one entity may make in 24 hours"
     )
 
 
@@ -149,7 +149,7 @@ class StoreSettings(Section):
     url: str = setting(STORE, "sqlite:///gatepost.db", "the database; the short form is `store`")
     reserve: int = setting(
         FREE_SPACE,
-        _LIMITS.reserve,
+        _POLICY.reserve,
         "free disk space below which nothing new is stored in SQLite; reading and acking go on",
     )
 
@@ -279,7 +279,7 @@ class WorkSettings(Section):
     # the last one: its example is a table, and what follows a table in a file belongs to it
     notify: tuple[tuple[str, tuple[str, ...], int], ...] = setting(
         RULES,
-        _LIMITS.work_notify,
+        _POLICY.work_notify,
         "who gets which events of work items; `phase.*` and `*.complete` match several, `@maker` is who added the item",
         example=_WORK_NOTIFY_EXAMPLE,
     )
@@ -289,23 +289,23 @@ class WorkSettings(Section):
 class LedgerSettings(Section):
     url: str = setting(
         one_of("off", "local:", "hedera:testnet", "hedera:mainnet"),
-        _LIMITS.ledger,
+        _POLICY.ledger,
         "the ledger that records mail, notes and work events; the short form is `ledger`",
     )
     post: tuple[str, ...] = setting(
-        some_of("mail", "notes", "events"), _LIMITS.ledger_post, "what is posted on the ledger"
+        some_of("mail", "notes", "events"), _POLICY.ledger_post, "what is posted on the ledger"
     )
     poll: Duration = setting(DURATION, 5 * SECOND, "how often a mirror node is asked for new messages")
     patience: Duration = setting(
         DURATION,
-        _LIMITS.ledger_patience,
+        _POLICY.ledger_patience,
         "after this time, mail that is not on a public ledger yet goes to the inbox directly",
     )
     public: bool = setting(
         BOOL, False, "whether what is sent may be public for ever; must be `true` for `hedera:mainnet`"
     )
     hourly: int = setting(
-        integer(1, 100_000), _LIMITS.ledger_hourly, "messages that one agent outside may send in an hour"
+        integer(1, 100_000), _POLICY.ledger_hourly, "messages that one agent outside may send in an hour"
     )
     capabilities: tuple[tuple[str, tuple[str | int, ...]], ...] = setting(
         CAPABILITIES, (), "the capabilities in the profiles of agents (HCS-11), by role: names or codes"
@@ -338,7 +338,7 @@ class HederaSettings(Section):
 class ChannelSettings(Section):
     notify: str = setting(
         one_of(*_PRIORITIES),
-        _PRIORITIES[_LIMITS.channel_notify],
+        _PRIORITIES[_POLICY.channel_notify],
         "inbox items of a person that are at least this urgent are also sent to the paired chats of the person",
     )
 
@@ -361,7 +361,7 @@ class SpeechSettings(Section):
     )
     key_variable: str = setting(TEXT, "OPENAI_API_KEY", "the environment variable with the key of the service")
     patience: Duration = setting(
-        DURATION, _LIMITS.speech_patience, "how long a voice message waits for its transcript before it goes on without"
+        DURATION, _POLICY.speech_patience, "how long a voice message waits for its transcript before it goes on without"
     )
 
 
@@ -405,9 +405,9 @@ class Settings(Section):
     speech: SpeechSettings = section(SpeechSettings)
     auth: AuthSettings = section(AuthSettings)
 
-    def build_limits(self) -> Limits:
-        """Return the limits that the verbs apply."""
-        return Limits(
+    def build_policy(self) -> Policy:
+        """Return the policy that the verbs apply."""
+        return Policy(
             **asdict(self.inbox),
             **asdict(self.limits),
             wake_patience=self.wake.patience,

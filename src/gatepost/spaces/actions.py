@@ -200,7 +200,7 @@ def post(
         dedup_key=f"msg:{message.id}",
         trust=trust,
     )
-    data_json = event_limits.validate_push(message_push, tx.limits)
+    data_json = event_limits.validate_push(message_push, tx.policy)
     columns = get_columns(message, "seq id content created_at")
     tx.execute_later(
         "spaces/messages/insert", space=space.number, sender=sender_entity.number, data=data_json, **columns

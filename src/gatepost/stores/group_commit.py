@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from gatepost.core.ids import mint
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Clock, RetryTransaction, Row, SignalSink, is_batched
 from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
@@ -126,10 +126,10 @@ class CallOutcome:
 class StoreTransaction:
     """The `Transaction` of a group: statements go to the connection; signals and counts are collected for the end."""
 
-    def __init__(self, connection: StoreConnection, clock: Clock, limits: Limits) -> None:
+    def __init__(self, connection: StoreConnection, clock: Clock, policy: Policy) -> None:
         self._connection = connection
         self._clock = clock
-        self.limits = limits
+        self.policy = policy
         self._now: Instant | None = None
         self.signals: list[Signal] = []
         self._counts: list[tuple[int, str, int]] = []
@@ -220,7 +220,7 @@ class GroupWriter:
         self,
         connection: StoreConnection,
         clock: Clock,
-        limits: Limits,
+        policy: Policy,
         signal_sink: SignalSink,
         report: Callable[[str | None, Sequence[PendingCall]], None] = lambda *_: None,
         require_disk_space: Callable[[], None] = lambda: None,
@@ -231,7 +231,7 @@ class GroupWriter:
         """
         self._connection = connection
         self._clock = clock
-        self._limits = limits
+        self._policy = policy
         self._signal_sink = signal_sink
         self._report = report
         self._require_disk_space = require_disk_space
@@ -301,7 +301,7 @@ class GroupWriter:
 
     def _begin(self) -> StoreTransaction:
         self._connection.begin(self._waited_seconds)
-        return StoreTransaction(self._connection, self._clock, self._limits)
+        return StoreTransaction(self._connection, self._clock, self._policy)
 
     def _run_calls(
         self,

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Clock, SignalSink, ignore_signals, is_batched
 from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
@@ -54,7 +54,7 @@ class ThreadedStore(ABC):
         *,
         clock: Clock,
         prefer_clock: bool = False,
-        limits: Limits | None = None,
+        policy: Policy | None = None,
         signal_sink: SignalSink = ignore_signals,
         writers: int = 1,
         writes_in_loop: bool = False,
@@ -65,7 +65,7 @@ class ThreadedStore(ABC):
         """
         self._clock = clock
         self._prefer_clock = prefer_clock
-        self._limits = limits or Limits()
+        self._policy = policy or Policy()
         self._signal_sink = signal_sink
         self._writers = writers
         self._lock = threading.RLock()
@@ -81,7 +81,7 @@ class ThreadedStore(ABC):
         self._pending_calls: dict[asyncio.AbstractEventLoop, list[tuple[int, PendingCall]]] = {}
         self._turn_count = 0
         self._is_closed = False
-        self._disk_space = DiskSpace(self._limits.reserve)
+        self._disk_space = DiskSpace(self._policy.reserve)
         #: writing transactions that succeeded
         self.commit_count = 0
         #: how often the signal sink raised after a commit
@@ -140,7 +140,7 @@ class ThreadedStore(ABC):
             connection = self._local.reader = self._open_thread_connection(writes=False)
         try:
             connection.begin()
-            return query(StoreTransaction(connection, self._clock, self._limits), *args, **kwargs)
+            return query(StoreTransaction(connection, self._clock, self._policy), *args, **kwargs)
         finally:
             connection.abandon()
 
@@ -250,7 +250,7 @@ class ThreadedStore(ABC):
 
     def _make_writer(self, connection: StoreConnection) -> GroupWriter:
         return GroupWriter(
-            connection, self._clock, self._limits, self._send_signals, self._record_outcome, self.require_disk_space
+            connection, self._clock, self._policy, self._send_signals, self._record_outcome, self.require_disk_space
         )
 
     def _send_signals(self, signals: Sequence[Signal]) -> None:

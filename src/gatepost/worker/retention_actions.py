@@ -26,7 +26,7 @@ def list_due_tasks(tx: Reader) -> list[str]:
 
 
 def reap(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
-    """Remove what ended longer ago than `limits.remember`; add removed items to the tally of the state they had."""
+    """Remove what ended longer ago than `policy.remember`; add removed items to the tally of the state they had."""
     before, broadcasts_before = _find_ends(tx)
     old_items = item_rows.reap(tx, before, limit)
     for recipient, _, state, _ in old_items:
@@ -56,5 +56,5 @@ def _find_ends(tx: Reader) -> tuple[Instant, Instant]:
     Return the times before which records, and broadcasts, have ended that are removed now. Broadcasts of the last day
     stay, because they are counted (`limits.broadcasts`).
     """
-    before = tx.now - tx.limits.remember
+    before = tx.now - tx.policy.remember
     return before, min(before, tx.now - DAY)

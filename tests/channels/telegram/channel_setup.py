@@ -29,7 +29,7 @@ from gatepost.channels.telegram.update_actions import BotProfile, TakenUpdate
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Reader, Store
 from gatepost.core.signals import TransportMessage
 from gatepost.core.times import MINUTE, Instant
@@ -186,7 +186,7 @@ async def open_channel_setup(
     clock: FakeClock | None = None,
     send_clock: Callable[[], Instant] | None = None,
     transcriber: Transcriber | None = None,
-    limits: Limits | None = None,
+    policy: Policy | None = None,
     is_running: bool = True,
     token: str | None = None,
     api: str | None = None,
@@ -194,7 +194,7 @@ async def open_channel_setup(
 ) -> AsyncIterator[ChannelSetup]:
     """While entered, a worker reads the bot of a server and sends on it; `api` is the URL of another Bot API."""
     bus = SignalBus()
-    store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits or Limits())
+    store = open_store(url, clock=clock, signal_sink=bus.on_commit, policy=policy or Policy())
     try:
         store.migrate()
         set_up_store(store, token or server.token, **config)

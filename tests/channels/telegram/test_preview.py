@@ -12,7 +12,7 @@ from gatepost.channels.routing.rule import RouteSpec
 from gatepost.channels.triggers import actions as triggers, preview_actions as trigger_preview
 from gatepost.channels.triggers.trigger import GroupMode
 from gatepost.core.dry_run import dry_run_sync
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid
 from gatepost.gates.decision import Option, Question
@@ -117,7 +117,7 @@ def test_every_kind_is_shown(setup: VerbSetup, update: Any, kind: EnvelopeKind, 
 
 
 def test_a_recording_that_can_be_transcribed_goes_where_its_transcript_would_go(kit: Kit, setup: VerbSetup) -> None:
-    setup.store = kit.open(limits=Limits(has_speech=True))
+    setup.store = kit.open(policy=Policy(has_speech=True))
     [event] = preview(setup, build_update(HUSAM, None, voice={"file_id": "f", "duration": 1})).events
 
     assert (event.envelope.kind, event.envelope.content) == (EnvelopeKind.VOICE, "[voice]")

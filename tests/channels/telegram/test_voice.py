@@ -18,7 +18,7 @@ from gatepost.channels.speech.remote_transcriber import OpenAiTranscriber
 from gatepost.channels.speech.transcriber import SpeechRefused, Transcriber, Transcript
 from gatepost.channels.speech.transcription_background import VoiceJobs
 from gatepost.channels.speech.voice_actions import TRANSCRIBE_JOB
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.jobs import job_actions as jobs
@@ -93,13 +93,13 @@ async def open_speaking_setup(
     server: TelegramServer, tmp_path: Path, url: str | None, **options: Any
 ) -> AsyncIterator[ChannelSetup]:
     transcriber = OpenAiTranscriber(url, model="whisper-1", key=KEY, timeout=LAST_RESORT) if url is not None else None
-    limits = Limits(has_speech=url is not None)
+    policy = Policy(has_speech=url is not None)
     try:
         async with open_channel_setup(
             server,
             f"sqlite:///{tmp_path}/gatepost.db",
             transcriber=transcriber,
-            limits=limits,
+            policy=policy,
             allow=(7,),
             **options,
         ) as setup:
@@ -278,8 +278,8 @@ async def test_real_words_are_recognised_and_a_poisoned_recording_goes_on(
 ) -> None:
     with RecognitionServer(confidence=0.9) as service:
         transcriber: Transcriber = OpenAiTranscriber(service.url, model="small") if has_service else Recognizer()
-        url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
-        async with open_channel_setup(server, url, transcriber=transcriber, limits=limits, allow=(7,)) as setup:
+        url, policy = f"sqlite:///{tmp_path}/gatepost.db", Policy(has_speech=True)
+        async with open_channel_setup(server, url, transcriber=transcriber, policy=policy, allow=(7,)) as setup:
             server.send_voice(ana, b"OggS and no recording")
             server.send_voice(ana, record(SENTENCES[0]))
             server.send_voice(ana, record("These words are in no grammar of ours"))
@@ -307,8 +307,8 @@ async def test_a_transcriber_that_breaks_delays_nobody(server: TelegramServer, a
             return await super().transcribe(audio, mime_type)
 
     clock = FakeClock()
-    url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
-    options: dict[str, Any] = {"transcriber": BrokenTranscriber(), "limits": limits, "clock": clock, "allow": (7,)}
+    url, policy = f"sqlite:///{tmp_path}/gatepost.db", Policy(has_speech=True)
+    options: dict[str, Any] = {"transcriber": BrokenTranscriber(), "policy": policy, "clock": clock, "allow": (7,)}
     async with open_channel_setup(server, url, **options) as setup:
         server.send_voice(ana, b"poison")
         server.send_voice(ana, record(SENTENCES[1]))
@@ -333,11 +333,11 @@ async def test_a_gateway_that_stops_does_not_wait_for_a_transcription(
             raise AssertionError("it never ends")
 
     slow = SlowTranscriber()
-    url, limits = f"sqlite:///{tmp_path}/gatepost.db", Limits(has_speech=True)
+    url, policy = f"sqlite:///{tmp_path}/gatepost.db", Policy(has_speech=True)
     async with asyncio.timeout(LAST_RESORT):
-        async with open_channel_setup(server, url, transcriber=slow, limits=limits, allow=(7,)):
+        async with open_channel_setup(server, url, transcriber=slow, policy=policy, allow=(7,)):
             server.send_voice(ana, record(SENTENCES[0]))
             await slow.has_begun.wait()
-        with closing(open_store(url, limits=limits)) as store:
+        with closing(open_store(url, policy=policy)) as store:
             assert store.read_sync(jobs.count_open, TRANSCRIBE_JOB) == 1, "the next process transcribes it"
             assert not store.read_sync(voices.has_overdue)

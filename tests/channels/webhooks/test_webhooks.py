@@ -16,7 +16,7 @@ from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig
 from gatepost.channels.webhooks.verification import Scheme
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.times import MINUTE
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -360,7 +360,7 @@ async def test_what_is_stale_or_early_is_refused(sqlite_ctx: WebhookContext, sch
 
 @every_scheme
 async def test_what_is_too_large_is_refused(sqlite_ctx: WebhookContext, sender: WebhookSender) -> None:
-    sqlite_ctx.store = sqlite_ctx.kit.open(limits=Limits(data=200))
+    sqlite_ctx.store = sqlite_ctx.kit.open(policy=Policy(data=200))
     largest = b'{"text":"%s"}' % (b"x" * 189)
 
     for body in (largest, largest + b" "):  # the envelope takes the first over the limit, before it is the body

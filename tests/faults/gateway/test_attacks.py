@@ -18,7 +18,7 @@ import pytest
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.webhooks.verification import Scheme
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.gateway.http_limits import ConnectionLimits
 from tests.faults.gateway.guarded_gateway import GuardedGateway, create_crew_and_space, run_gateways
 from tests.faults.gateway.raw_connections import LoopClock, RawConnection, connect, count_connections, push_content
@@ -394,7 +394,7 @@ def test_a_webhook_is_read_only_for_a_trigger_and_with_its_proof(
 
 @pytest.mark.parametrize(("size", "status"), [(MIB, 100), (MIB + 1, 413)])
 def test_a_signed_webhook_may_have_1_mib(size: int, status: int, url: str, connections: ExitStack) -> None:
-    with serve_gateway(url, limits=Limits(data=4 * MIB)) as server:
+    with serve_gateway(url, policy=Policy(data=4 * MIB)) as server:
         create_entities(server.gateway.store)
         server.gateway.store.run_sync(
             triggers.add, TriggerSpec(name="github", scheme=Scheme.GITHUB, secret=SECRET, target="analyst")

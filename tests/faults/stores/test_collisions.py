@@ -9,7 +9,7 @@ from typing import cast
 import psycopg
 
 from gatepost.app import open_store
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import RetryTransaction, Transaction
 from gatepost.core.signals import Signal
 from gatepost.directory import entity_actions as directory
@@ -149,7 +149,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
     """Then the repeat is no repeat."""
     with (
         closing(cast(ThreadedStore, open_store(postgres_crew_url))) as store,
-        closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as reaper,
+        closing(open_store(postgres_crew_url, clock=LaterClock(), policy=Policy(remember=1))) as reaper,
     ):
         first = store.run_sync(push_actions.push_event, build_push("again", "ana"))
         batch = store.run_sync(inbox.claim, "ana", owner="test")
@@ -181,7 +181,7 @@ def test_two_reapers_share_an_event(postgres_crew_url: str) -> None:
         release_event.wait()
         return count
 
-    with closing(open_store(postgres_crew_url, clock=LaterClock(), limits=Limits(remember=1))) as store:
+    with closing(open_store(postgres_crew_url, clock=LaterClock(), policy=Policy(remember=1))) as store:
         store.run_sync(push_actions.push_event, build_push("shared", "team:crew"))
         for name in CREW:
             batch = store.run_sync(inbox.claim, name, owner="test")

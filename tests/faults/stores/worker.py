@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from gatepost.app import open_store, parse_sqlite_path
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.stores import postgres, sqlite  # noqa: F401 (imported before the fork, for speed)
 from gatepost.worker import background_tasks
@@ -60,8 +60,8 @@ def exit_with_test() -> None:
 
 
 def run_job(url: str, folder: Path, *, life: str, kind: str, **details: Any) -> None:
-    limits = Limits(remember=1) if kind == "quarrel" else None
-    store = cast(Any, open_store(url, limits=limits))
+    policy = Policy(remember=1) if kind == "quarrel" else None
+    store = cast(Any, open_store(url, policy=policy))
     client = JournaledClient(store, folder, life)
     stop_event, request_event = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop_event.set())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Reader, Store
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
@@ -63,7 +63,7 @@ class LedgerSetup:
 
     kit: Kit
     store: Store
-    limits: dict[str, Any]
+    policy: dict[str, Any]
     folder: Path
     #: None on the local ledger, as the rest
     _network: HederaNetwork | None = None
@@ -85,10 +85,10 @@ class LedgerSetup:
         assert self._ledger is not None
         return self._ledger
 
-    def set_limits(self, **limits: Any) -> None:
+    def set_policy(self, **policy: Any) -> None:
         """Go on by other rules."""
-        self.limits |= limits
-        self.store = self.kit.open(limits=Limits(**self.limits))
+        self.policy |= policy
+        self.store = self.kit.open(policy=Policy(**self.policy))
         if self._ledger is not None:
             self.restart()
 
@@ -309,7 +309,7 @@ async def open_ledger_setup(
     """
     assert kit.store is not None, "the schema is there"
     setup = LedgerSetup(kit, kit.store, {"work_notify": ()}, folder)
-    setup.set_limits(ledger="hedera:testnet" if network is not None else "local:")
+    setup.set_policy(ledger="hedera:testnet" if network is not None else "local:")
     for name in ("admin", "husam"):
         setup.register(name, EntityKind.HUMAN, display=name.title())
     for name in ("ann", "bob"):

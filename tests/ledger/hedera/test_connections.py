@@ -168,7 +168,7 @@ async def test_what_a_peer_says_is_foreign_and_never_urgent(public_ledger: Ledge
 
 async def test_a_peer_has_a_limit_for_each_hour(public_ledger: LedgerSetup) -> None:
     setup = public_ledger
-    setup.set_limits(ledger_hourly=3)
+    setup.set_policy(ledger_hourly=3)
     peer = create_poster(setup.network)
     connection = await open_connection(setup, peer)
     assert connection.topic is not None

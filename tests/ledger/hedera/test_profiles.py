@@ -121,7 +121,7 @@ async def test_a_profile_is_published_again_when_it_has_changed(any_setup: Ledge
 
 
 async def test_capabilities_come_from_the_configuration_or_from_the_role(setup: LedgerSetup) -> None:
-    setup.set_limits(ledger_capabilities=(("coder", (4, 18)), ("tester", (13,))))
+    setup.set_policy(ledger_capabilities=(("coder", (4, 18)), ("tester", (13,))))
     setup.register("carl", team="red", role="coder")
     setup.register("dora", team="red", role="tester")
     setup.register("emil", team="red", role="cook")

@@ -162,7 +162,7 @@ async def test_a_note_is_in_the_inboxes_at_once_and_on_the_topic_of_its_work_ite
 
 async def test_an_event_goes_to_whom_the_rules_name_and_to_the_ledger(any_setup: LedgerSetup) -> None:
     setup = any_setup
-    setup.set_limits(work_notify=(("task.blocked", ("husam", "bob"), 0), ("task.complete", ("bob",), 2)))
+    setup.set_policy(work_notify=(("task.blocked", ("husam", "bob"), 0), ("task.complete", ("bob",), 2)))
     setup.post_event("blocked", reason="no schema")
     setup.post_event("complete")
     texts = ["task:7, by ann: no schema", "task:7, by ann"]
@@ -337,7 +337,7 @@ async def test_a_note_with_fifty_names_is_in_chunks_and_counts_once(any_setup: L
 async def test_what_the_setting_leaves_out_is_delivered_and_not_posted(
     setup: LedgerSetup, kinds: tuple[str, ...], posted: dict[TopicKind, int]
 ) -> None:
-    setup.set_limits(ledger_post=kinds, work_notify=(("task.blocked", ("bob",), 2),))
+    setup.set_policy(ledger_post=kinds, work_notify=(("task.blocked", ("bob",), 2),))
     sent = setup.send("bob", "mail")
     setup.post_note("note", notify=["bob"])
     setup.post_event("blocked")
@@ -355,7 +355,7 @@ async def test_what_the_setting_leaves_out_is_delivered_and_not_posted(
 
 async def test_without_a_ledger_everything_works_and_nothing_is_posted(any_setup: LedgerSetup) -> None:
     setup = any_setup
-    setup.set_limits(ledger="off", work_notify=(("task.blocked", ("bob",), 2),))
+    setup.set_policy(ledger="off", work_notify=(("task.blocked", ("bob",), 2),))
     sent = setup.send("bob", "mail", ack=AckRequest.REQUIRED)
     setup.send("ALL", "broadcast")
     setup.post_note(build_text(20 * 1024), notify=["bob"])
@@ -462,19 +462,19 @@ async def test_a_work_item_with_a_long_id_has_a_topic(setup: LedgerSetup) -> Non
 async def test_what_is_sent_before_and_after_the_ledger_is_changed_is_delivered_and_posted(
     hedera: LedgerSetup,
 ) -> None:
-    hedera.set_limits(ledger="local:")
+    hedera.set_policy(ledger="local:")
     hedera.send("bob", "on the local one")
     hedera.post_note("a note")
-    hedera.set_limits(ledger="hedera:testnet")
+    hedera.set_policy(ledger="hedera:testnet")
     waiting = hedera.send("bob", "on Hedera")
     hedera.post_note("another note")
-    hedera.set_limits(ledger="off")
+    hedera.set_policy(ledger="off")
     hedera.send("bob", "on none")
     hedera.kit.clock.advance("1 minute")
     hedera.deliver_overdue()
     assert hedera.list_inbox("bob") == ["on the local one", "on none", "on Hedera"]
     assert hedera.show(waiting).post is PostState.UNPOSTED
-    hedera.set_limits(ledger="hedera:testnet")
+    hedera.set_policy(ledger="hedera:testnet")
     await hedera.settle()
     assert hedera.show(waiting).post is PostState.POSTED
     assert hedera.list_posted_texts(TopicKind.INBOUND, "bob") == ["on Hedera"]

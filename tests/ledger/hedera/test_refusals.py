@@ -302,7 +302,7 @@ async def test_a_program_with_the_key_of_an_entity_is_heard_once(ledger: LedgerS
 
 async def test_a_program_posts_notes_events_and_broadcasts(public_ledger: LedgerSetup) -> None:
     setup = public_ledger
-    setup.set_limits(work_notify=(("task.blocked", ("husam",), 0),))
+    setup.set_policy(work_notify=(("task.blocked", ("husam",), 0),))
     ann = setup.create_poster("ann")
     task, broadcast = (find_topic(setup, kind).id for kind in (TopicKind.WORK, TopicKind.BROADCAST))
     note = {"type": "task.note", "from_agent": "ann", "note": "**done**", "notify": ["bob", "nobody"], "ts": "now"}

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.gates import decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision import AnswerSpec, Option, Question
 from gatepost.gates.gate import GateKind, GateSpec
@@ -18,7 +18,7 @@ from gatepost.spaces import actions as spaces
 from tests.residents.tools.tool_caller import ToolCaller
 from tests.support.store_context import StoreContext
 
-LIMIT: Final = Limits().hops
+LIMIT: Final = Policy().hops
 
 
 def reply_to(ctx: StoreContext, send: Callable[[ToolCaller], object]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ SILENT: Final = {
 
 def use_tool(ctx: StoreContext, call: str, hops: int) -> Event:
     """Let ann use a tool in a run of a chain of so many hops; return the event that bob got."""
-    ctx.set_limits(work_notify=[("task.blocked", ("bob",), 2)])
+    ctx.set_policy(work_notify=[("task.blocked", ("bob",), 2)])
     ctx.store.run_sync(spaces.create, name="Tea Room", id="tea", members=["ann", "bob"])
     ctx.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="1"), by="husam")
     tool, prepare = CALLS[call]

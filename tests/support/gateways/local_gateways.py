@@ -24,7 +24,7 @@ import uvicorn
 from starlette.types import Message
 
 from gatepost.app import open_store, register_administrator
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.ports import Clock, Store, Transport
 from gatepost.core.signals import TransportMessage
 from gatepost.directory import entity_actions as directory, key_actions as keys
@@ -111,7 +111,7 @@ async def open_gateway(
     *,
     transport: Transport | None = None,
     rules: TokenRules = TOKEN_RULES,
-    limits: Limits | None = None,
+    policy: Policy | None = None,
     loss_rate: float = 0.0,
     streams: LiveStreams | None = None,
     run_lifespan: bool = True,
@@ -119,7 +119,7 @@ async def open_gateway(
 ) -> AsyncIterator[Gateway]:
     """A gateway on a store; without `run_lifespan`, its application is for a server to start."""
     bus = LossyBus(transport, loss_rate, seed=1)
-    store = open_store(url, clock=clock, signal_sink=bus.on_commit, limits=limits)
+    store = open_store(url, clock=clock, signal_sink=bus.on_commit, policy=policy)
     streams = streams or LiveStreams()
 
     try:

@@ -57,8 +57,8 @@ def keep(
     is what it lacks.
     """
     number = trigger.number if trigger is not None else None
-    strict.encode_json(envelope.payload, "payload", tx.limits.data)
-    strict.encode_json(fields.details, "details", tx.limits.data)
+    strict.encode_json(envelope.payload, "payload", tx.policy.data)
+    strict.encode_json(fields.details, "details", tx.policy.data)
     id = None
     is_schedule = trigger is not None and trigger.provider == "cron"
     if not is_schedule or tx.fetch_one("channels/route_rules/has_unrouted", trigger=number) is None:

@@ -67,7 +67,7 @@ def store(
     nothing can transcribe, is routed at once, and its user is told: return what became of it.
     """
     assert envelope.recording is not None
-    due_at = tx.now + tx.limits.speech_patience
+    due_at = tx.now + tx.policy.speech_patience
     number = directory.find_number(tx, person)
     id = insert(tx, trigger.number, dedup_key, envelope, due_at, person=number)
     if id is None:
@@ -76,7 +76,7 @@ def store(
         limit = MAX_RECORDING_SIZE // 1024**2
         sentence = f"The recording is larger than {limit} MB, so I cannot hear it."
         return None, route_without_transcript(tx, id, sentence)
-    if not tx.limits.has_speech:
+    if not tx.policy.has_speech:
         return None, route_without_transcript(tx, id, "I cannot hear recordings yet. Write to me instead.")
     jobs.add(tx, TRANSCRIBE_JOB, id)
     return id, None

@@ -51,7 +51,7 @@ def find_open_trigger(tx: Reader, name: str) -> OpenTrigger:
     stored_secret = triggers.read_secret(tx, trigger) if is_open else None
     if stored_secret is None:
         raise NotFound("there is no such webhook")
-    return OpenTrigger(trigger, stored_secret, tx.limits.data, tx.now)
+    return OpenTrigger(trigger, stored_secret, tx.policy.data, tx.now)
 
 
 _MAX_KEY_LENGTH: Final = 400

@@ -254,8 +254,8 @@ def _build_draft(
     (`is_copy`) has no dedup key.
     """
     if not is_valid:
-        event_limits.check_push(push, tx.limits)
-    data = event_limits.encode_data(push.data, tx.limits)
+        event_limits.check_push(push, tx.policy)
+    data = event_limits.encode_data(push.data, tx.policy)
     event = Event(
         id=tx.new_id("evt"),
         type=push.type,
@@ -273,7 +273,7 @@ def _build_draft(
         route=push.route,
         hops=push.hops,
         trust=push.trust,
-        wakes=push.priority is not Priority.FYI and push.hops <= tx.limits.hops,
+        wakes=push.priority is not Priority.FYI and push.hops <= tx.policy.hops,
         arrival=arrival,
     )
     is_counted = push.type is EventType.ALERT and push.dedup_key is None and not is_copy
@@ -305,7 +305,7 @@ def _find_recipients(
 
 def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     result = broadcasts.store(tx, draft.event, _build_item_row(draft, 0), draft.sender, draft.data)
-    if draft.event.hops > tx.limits.hops and not result.duplicate:
+    if draft.event.hops > tx.policy.hops and not result.duplicate:
         # Agents take it one by one, so the administrator gets one alert instead of every owner.
         push_alerts(tx, [_build_chain_alert(tx, draft.event, directory.ADMINISTRATOR, "*")])
     return result
@@ -326,7 +326,7 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
             recipient.name,
         )
         for draft in drafts
-        if draft.event.hops > tx.limits.hops
+        if draft.event.hops > tx.policy.hops
         for recipient in draft.recipients
         if recipient.number in draft.new_recipients
         and recipient.owner is not None
@@ -334,7 +334,7 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     ]
     push_alerts(tx, alerts)
     for draft in drafts:
-        persons = _list_new_persons(draft) if draft.event.priority <= tx.limits.channel_notify else []
+        persons = _list_new_persons(draft) if draft.event.priority <= tx.policy.channel_notify else []
         if persons:
             tx.react(Pushed(draft.event, [person.number for person in persons]))
 
@@ -434,4 +434,4 @@ def _build_item_row(draft: EventDraft, recipient: int) -> items.NewItem:
 def _build_chain_alert(tx: Transaction, event: Event, to: str, recipient: str) -> Push:
     sender = event.sender.name if event.sender else None
     topic = chains.build_alert_topic(sender, recipient, event.created_at)
-    return build_alert(to, chains.build_alert_text(event, recipient), topic, hops=tx.limits.hops)  # it wakes, just
+    return build_alert(to, chains.build_alert_text(event, recipient), topic, hops=tx.policy.hops)  # it wakes, just

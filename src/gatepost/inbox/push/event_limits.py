@@ -8,7 +8,7 @@ from typing import Final
 
 from gatepost.core import json_limits
 from gatepost.core.json_limits import Json
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.core.text import check_storable, count_bytes
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT
 from gatepost.errors import Invalid, TooLarge
@@ -26,17 +26,17 @@ _MAX_LENGTHS: Final = {
 }
 
 
-def validate_push(push: Push, limits: Limits) -> str | None:
+def validate_push(push: Push, policy: Policy) -> str | None:
     """Refuse a push that is too large or cannot be stored; return its data as JSON."""
-    check_push(push, limits)
-    return encode_data(push.data, limits)
+    check_push(push, policy)
+    return encode_data(push.data, policy)
 
 
-def check_push(push: Push, limits: Limits) -> None:
+def check_push(push: Push, policy: Policy) -> None:
     """Refuse a push of which anything but the data is too large or cannot be stored."""
-    if len(push.content) * 4 > limits.content and count_bytes(push.content) > limits.content:
+    if len(push.content) * 4 > policy.content and count_bytes(push.content) > policy.content:
         raise TooLarge(
-            f"the content is {count_bytes(push.content)} bytes, over the limit of {limits.content}",
+            f"the content is {count_bytes(push.content)} bytes, over the limit of {policy.content}",
             hint="send a reference to it instead",
         )
     check_storable("content", push.content)
@@ -60,9 +60,9 @@ def check_push(push: Push, limits: Limits) -> None:
         raise Invalid("a route needs a channel and a channel session")
 
 
-def encode_data(data: Json, limits: Limits) -> str | None:
+def encode_data(data: Json, policy: Policy) -> str | None:
     """Return the data of an event as JSON; refuse what is too large or too deep."""
-    return None if data is None else json_limits.encode_json(data, "data", limits.data, max_depth=_MAX_DATA_DEPTH)
+    return None if data is None else json_limits.encode_json(data, "data", policy.data, max_depth=_MAX_DATA_DEPTH)
 
 
 def _iter_short_texts(push: Push) -> Iterable[tuple[str, str]]:

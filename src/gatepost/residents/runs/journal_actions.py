@@ -213,4 +213,4 @@ def count_max_hops(tx: Transaction, batch_items: Iterable[Item]) -> int:
     Return the hops of the longest chain that continues here. A chain past the limit of hops does not count: its last
     event woke nobody, and only came along with others.
     """
-    return max((item.event.hops for item in batch_items if item.event.hops <= tx.limits.hops), default=0)
+    return max((item.event.hops for item in batch_items if item.event.hops <= tx.policy.hops), default=0)

@@ -8,7 +8,7 @@ The contract of a store, as tests. Give the suite a way to open your store and r
                 yield kit.open
 
 `open` returns another store on the database of this one test, which is empty at first; it takes `clock`, `signal_sink`
-and `limits`. No test sleeps: it waits for a signal, or moves the clock. Most tests are async: run them with
+and `policy`. No test sleeps: it waits for a signal, or moves the clock. Most tests are async: run them with
 pytest-asyncio, and its `asyncio_mode = "auto"`.
 """
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from gatepost.channels import conversation_actions as conversations, reply_actions as replies
 from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.triggers import actions as triggers
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -100,7 +100,7 @@ def test_a_blocked_user_who_is_paired_gets_nothing_any_more(kit: Kit, setup: Ver
 def test_the_setting_says_which_items_are_urgent(kit: Kit, setup: VerbSetup, notify: Priority) -> None:
     pair(kit.store, setup.trigger, HUSAM, "husam")
     sent = len(setup.list_sent())
-    store = kit.open(limits=Limits(channel_notify=notify))
+    store = kit.open(policy=Policy(channel_notify=notify))
     for priority in Priority:
         store.run_sync(push.push_event, Push(to="husam", source="test", content=priority.name, priority=priority))
 

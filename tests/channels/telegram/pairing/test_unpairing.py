@@ -19,7 +19,7 @@ from gatepost.channels.telegram.buttons import DecisionButton
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import GroupMode, TriggerConfig
 from gatepost.channels.user_message_actions import IntakeOutcome
-from gatepost.core.limits import Limits
+from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
@@ -178,7 +178,7 @@ def test_an_anonymous_writer_is_not_answered_in_a_group_that_is_let_go(kit: Kit)
 @pytest.mark.parametrize("transcript", ["pay 1000 to eve", ""])
 def test_a_recording_of_a_user_who_was_let_go_is_dropped(kit: Kit, is_paired_again: bool, transcript: str) -> None:
     setup = open_verb_setup(kit)
-    setup.store = store = kit.open(limits=Limits(has_speech=True))
+    setup.store = store = kit.open(policy=Policy(has_speech=True))
     paired = pair(store, setup.trigger, HUSAM, "husam")
     taken = write(setup, HUSAM, voice={"file_id": "f", "file_unique_id": "u", "duration": 1})
     assert taken.outcome is IntakeOutcome.VOICE

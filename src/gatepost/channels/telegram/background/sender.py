@@ -6,7 +6,7 @@ most one part twice: sending is at least once. Markdown is converted once for ea
 long: a few characters can take a second, and whoever may write to a person may send them.
 
 A job that may not send yet (`channels/telegram/send_limits.py`) is put off until it may, and makes room for the jobs of
-other chats. Limits are those of one process, so one process at a time sends (the lease of the duty).
+other chats. Policy are those of one process, so one process at a time sends (the lease of the duty).
 
     ChatMoved                     the chat has another id: again, there
     RequestRefused                once more without formatting or topic, then the message fails

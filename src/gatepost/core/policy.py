@@ -1,4 +1,4 @@
-"""The limits of an installation. Settings fill them; verbs read them from `tx.limits`."""
+"""The policy of an installation: its limits, and the settings by which verbs decide; they read it from `tx.policy`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from gatepost.core.times import DAY, MINUTE, Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one installation allows."""
+class Policy:
+    """What one installation allows, and how long it waits."""
 
     #: how long an item stays visible after its end, and its dedup key known
     remember: Duration = DAY
