@@ -73,7 +73,7 @@ async def _print_memory(url: str) -> None:
         async with (
             bus.open(),
             app.open_cycle_deps(store, bus.send) as deps,
-            run_worker(deps, bus, WorkerOptions(janitor_interval=0.05)) as worker,
+            run_worker(deps, bus, WorkerOptions(recheck_interval=0.05)) as worker,
         ):
             await asyncio.to_thread(wait_until, lambda: worker.duties[-1].rounds >= _ROUNDS, "some rounds are done")
             print(psutil.Process().memory_info().rss / 1e6)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gatepost.channels.speech.transcriber import Transcriber
     from gatepost.channels.triggers.gatepost_toml_actions import FileTrigger
     from gatepost.core.transport_records import TransportStatus
-    from gatepost.gates.condition_check_background import CommandOptions
+    from gatepost.gates.condition_check_background import GateCommandOptions
     from gatepost.guests.hooks.spool_writer import SpoolWriter
     from gatepost.ledger.public_ledger import PublicLedger
     from gatepost.residents.background.cycle_outcome import CycleDeps
@@ -336,13 +336,13 @@ async def open_cycle_deps(
         await models.close()
 
 
-def build_command_options(settings: Settings | None = None) -> "CommandOptions":
+def build_gate_command_options(settings: Settings | None = None) -> "GateCommandOptions":
     """Return which commands a worker may run for gates and decisions."""
     from gatepost.gates.command_runner import ShellCommands
-    from gatepost.gates.condition_check_background import CommandOptions
+    from gatepost.gates.condition_check_background import GateCommandOptions
 
     settings = settings or Settings()
-    return CommandOptions(
+    return GateCommandOptions(
         commands=ShellCommands(),
         can_run_commands=settings.gates.commands,
         repositories=settings.gates.ci,

@@ -149,7 +149,7 @@ class Gatepost:
                 app.open_cycle_deps(self._raw_store, self._bus.send, environ=self._environ, functions=tools)
             )
             functions = {name: agent.function for name, agent in self._agents.items() if agent.function is not None}
-            options = WorkerOptions(command_options=app.build_command_options(), channels=self._build_channels())
+            options = WorkerOptions(gate_commands=app.build_gate_command_options(), channels=self._build_channels())
             self._worker = await self._stack.enter_async_context(run_worker(deps, self._bus, options, functions))
         except BaseException:
             await self._stack.aclose()

@@ -181,7 +181,7 @@ def _merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequenc
 def names_others(request: Request[Any], caller: Caller) -> bool:
     """Return True if a request names an entity other than its caller, so that the store has to be asked who that is."""
     rule = request.operation.access
-    return isinstance(rule, access.Owner | access.TriggerKey) and getattr(request, rule.field) not in (
+    return isinstance(rule, access.NamedEntity | access.TriggerKey) and getattr(request, rule.field) not in (
         None,
         caller.name,
     )

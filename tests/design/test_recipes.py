@@ -72,7 +72,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid
 from gatepost.executor import LocalExecutor
-from gatepost.gates.condition_check_background import CommandOptions, check_gates
+from gatepost.gates.condition_check_background import GateCommandOptions, check_gates
 from gatepost.operations.operation_tool import load_tools
 from gatepost.operations.tool import Door
 from gatepost.testing import Kit
@@ -89,7 +89,7 @@ with Kit(url) as kit:
         answers["without what it awaits"] = error.message_with_hint
     gate = admin.send(AddGate(name="report", kind="file", awaits=str(awaited), owner="ann"))
     for step in ("before", "after"):
-        asyncio.run(check_gates(kit.store, CommandOptions(commands=None)))
+        asyncio.run(check_gates(kit.store, GateCommandOptions(commands=None)))
         answers[step] = admin.send(ShowGate(id=gate.id)).status
         awaited.touch()
         kit.clock.advance(MINUTE)

@@ -183,7 +183,7 @@ async def open_worker(
         watch_store(store, on_point)
     try:
         async with bus.open():
-            worker_options = WorkerOptions(janitor_interval=0.1, lease=LEASE, max_cycles=20)
+            worker_options = WorkerOptions(recheck_interval=0.1, lease=LEASE, max_cycles=20)
             async with run_worker(build_deps(store, model, bus.send), bus, worker_options) as worker:
                 yield store, worker
     finally:

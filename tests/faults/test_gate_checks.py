@@ -66,7 +66,7 @@ def list_gate_outcomes(store: Store, name: str) -> list[str]:
 
 
 async def _run_worker_until_ended(store: Store, gate: Gate, bus: SignalBus) -> None:
-    async with bus.open(), run_worker(build_deps(store), bus, WorkerOptions(janitor_interval=0.1)):
+    async with bus.open(), run_worker(build_deps(store), bus, WorkerOptions(recheck_interval=0.1)):
         await asyncio.to_thread(
             wait_until, lambda: not store.read_sync(gates.show, gate.id).is_pending, "the gate has ended"
         )

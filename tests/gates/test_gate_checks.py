@@ -18,7 +18,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
 from gatepost.gates import condition_check_background, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.condition_check import CommandResult
-from gatepost.gates.condition_check_background import CommandOptions
+from gatepost.gates.condition_check_background import GateCommandOptions
 from gatepost.gates.decision import AnswerSpec as Answered, Question
 from gatepost.gates.gate import Ending, Gate, GateKind, GateSpec
 from gatepost.inbox.event import EventType, Push
@@ -104,7 +104,7 @@ class TestChecks:
         gate = store.run_sync(gates.add, spec, by="admin")
         commands = FakeCommands(command_result)
         wait = await condition_check_background.check_gates(
-            store, CommandOptions(commands=commands, can_run_commands=True, repositories=["me/repo"])
+            store, GateCommandOptions(commands=commands, can_run_commands=True, repositories=["me/repo"])
         )
         stored_gate = store.read_sync(gates.show, gate.id)
         if isinstance(outcome, tuple):
@@ -131,7 +131,7 @@ class TestChecks:
 
         await condition_check_background.check_gates(
             store,
-            CommandOptions(commands=BrokenCommands(CommandResult(code=0, stdout="a\x00b")), can_run_commands=True),
+            GateCommandOptions(commands=BrokenCommands(CommandResult(code=0, stdout="a\x00b")), can_run_commands=True),
         )
         stored_gates = [store.read_sync(gates.show, gate.id) for gate in new_gates]
         assert [gate.trouble for gate in stored_gates if gate.is_pending] == ["it could not be looked at: RuntimeError"]
@@ -143,7 +143,7 @@ class TestChecks:
             gates.add, GateSpec(name="x", kind=GateKind.COMMAND, awaits="true", owner="ana"), by="admin"
         )
         commands = FakeCommands(CommandResult(code=0))
-        await condition_check_background.check_gates(store, CommandOptions(commands=commands))
+        await condition_check_background.check_gates(store, GateCommandOptions(commands=commands))
         assert (commands.runs.qsize(), store.read_sync(gates.show, gate.id).is_pending) == (0, True)
 
 
@@ -215,7 +215,7 @@ class TestDeadlines:
         bus = SignalBus()
         store = kit.open(policy=ALL_ALLOWED, signal_sink=bus.on_commit)
         commands = FakeCommands(CommandResult(code=0, stdout="ok"))
-        command_options = CommandOptions(commands=commands, can_run_commands=True, on_answer="tell-somebody")
+        gate_commands = GateCommandOptions(commands=commands, can_run_commands=True, on_answer="tell-somebody")
         gate_ids: asyncio.Queue[str] = asyncio.Queue()
 
         def on_signal(signal: TransportMessage) -> None:
@@ -226,7 +226,7 @@ class TestDeadlines:
             assert await gate_ids.get() == gate.id
             return store.read_sync(gates.show, gate.id)
 
-        options = WorkerOptions(janitor_interval=3_600.0, command_options=command_options)
+        options = WorkerOptions(recheck_interval=3_600.0, gate_commands=gate_commands)
         async with bus.open(), asyncio.timeout(LAST_RESORT), run_worker(build_deps(store), bus, options):
             with bus.subscribe(on_signal):
                 spec = GateSpec(name="mail", kind=GateKind.MAIL, awaits="ben", owner="ana")

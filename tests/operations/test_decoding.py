@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Invalid, Malformed
-from gatepost.operations.access import Anybody
+from gatepost.operations.access import AnyEntity
 from gatepost.operations.decoding import RequestDecoder
 from gatepost.operations.operation import Kind, Operation, Repetition, Request
 from gatepost.operations.validation import explain
@@ -50,7 +50,7 @@ def build_decoder(request: type[Request[Any]], method: str, path: str = "/things
             kind=Kind.WRITE,
             method=method,
             path=path,
-            access=Anybody(),
+            access=AnyEntity(),
             status=200,
             repetition=Repetition.NEVER,
             errors=(),

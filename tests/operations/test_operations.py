@@ -110,9 +110,9 @@ def list_actor_fields(operation: Operation) -> list[str]:
     match operation.access:
         case access.ActAs(fields=fields):
             return list(fields)
-        case access.Anybody(own=own):
+        case access.AnyEntity(own=own):
             return list(own)
-        case access.SelfOrOwner(field=field):
+        case access.NamedEntityOrOwner(field=field):
             return [] if field in operation.path_fields else [field]
         case _:
             return []
@@ -140,7 +140,7 @@ def list_requests_as_others(operation: Operation) -> list[Any]:
     """Ways to name somebody else: in the path, in the query, or in the body of the example."""
     names = {field.name: field.encode_name for field in msgspec.structs.fields(operation.request)}
     ways: list[Any] = []
-    if isinstance(operation.access, access.Owner) and operation.access.field in operation.path_fields:
+    if isinstance(operation.access, access.NamedEntity) and operation.access.field in operation.path_fields:
         field = operation.access.field
         ways.append(
             lambda name: {"path": {field: name}} | ({"content": build_body(operation)} if operation.has_body else {})

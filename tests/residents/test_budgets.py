@@ -173,7 +173,7 @@ async def test_a_worker_wakes_it_when_the_period_ends_and_does_not_spin(
     agent = add_agent(kit, respond, cycles=1, per="hour")
     bus = SignalBus()
     waits: list[float] = []
-    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(recheck_interval=3_600)) as worker:
         supervisor = worker.supervisor
         monkeypatch.setattr(supervisor, "_enqueue_later", lambda _, seconds: waits.append(seconds))
         for number in range(3):
@@ -195,7 +195,7 @@ async def test_a_worker_wakes_it_when_the_period_ends_and_does_not_spin(
     if is_signal_lost:
         async with (
             bus.open(),
-            run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker,
+            run_worker(agent.deps, bus, WorkerOptions(recheck_interval=3_600)) as worker,
             asyncio.timeout(LAST_RESORT),
         ):
             await model_asked.wait()  # the janitor's first round signals

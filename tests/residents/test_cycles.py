@@ -261,7 +261,7 @@ async def test_so_does_one_whose_run_is_stopped(kit: Kit) -> None:
 async def test_an_empty_or_stale_signal_never_calls_the_model(kit: Kit) -> None:
     agent = ScriptedAgent(kit, reply_done)
     bus = SignalBus()
-    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(recheck_interval=3_600)) as worker:
         for cause in ("wake", "wakeup", "janitor", "space_message"):
             bus.dispatch(
                 [
@@ -306,7 +306,7 @@ async def test_one_whose_cycle_breaks_is_tried_again_at_one_time_only(
         raise RuntimeError("broken")
 
     bus = SignalBus()
-    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(janitor_interval=3_600)) as worker:
+    async with bus.open(), run_worker(agent.deps, bus, WorkerOptions(recheck_interval=3_600)) as worker:
         supervisor = worker.supervisor
         await supervisor.wait_until_idle()
         monkeypatch.setattr("gatepost.residents.background.supervisor._RETRY", 3_600.0)
@@ -334,7 +334,7 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
     kit_store = kit.open(signal_sink=bus.on_commit)
     async with (
         bus.open(),
-        run_worker(build_deps(kit_store, slow_model), bus, WorkerOptions(janitor_interval=3_600)) as worker,
+        run_worker(build_deps(kit_store, slow_model), bus, WorkerOptions(recheck_interval=3_600)) as worker,
     ):
         kit_store.run_sync(agents.pause, "ana")
         kit_store.run_sync(push.push_event, Push(to="ana", source="test", content="hello"))
@@ -368,7 +368,7 @@ async def test_stopping_hands_a_cycle_over_at_its_last_step(kit: Kit) -> None:
     bus = SignalBus()
     async with (
         bus.open(),
-        run_worker(build_deps(kit.store, StuckModel(reply_done)), bus, WorkerOptions(janitor_interval=3_600)) as worker,
+        run_worker(build_deps(kit.store, StuckModel(reply_done)), bus, WorkerOptions(recheck_interval=3_600)) as worker,
     ):
         agent.push("hello")
         worker.supervisor.enqueue("ana")

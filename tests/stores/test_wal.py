@@ -96,7 +96,7 @@ async def test_a_worker_sees_to_it(store: Store, tmp_path: Path) -> None:
 
     async with (
         app.open_cycle_deps(store, bus.send) as deps,
-        run_worker(deps, bus, WorkerOptions(janitor_interval=0.01)),
+        run_worker(deps, bus, WorkerOptions(recheck_interval=0.01)),
     ):
         await wait_until_async(is_small, "the log is small")
 

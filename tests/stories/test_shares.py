@@ -19,7 +19,7 @@ from gatepost.errors import GatepostError, LimitReached, Refused
 from gatepost.executor import load_operations
 from gatepost.gates import condition_check_background, decision_actions as decisions, gate_actions as gates
 from gatepost.gates.condition_check import CommandResult
-from gatepost.gates.condition_check_background import CommandOptions
+from gatepost.gates.condition_check_background import GateCommandOptions
 from gatepost.gates.decision import Question
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gateway.body_limits import CallerLocks
@@ -175,7 +175,9 @@ class TestTurns:
     def check_gates(self, store: Store, *repositories: str) -> list[str]:
         commands = CountingCommands()
         asyncio.run(
-            condition_check_background.check_gates(store, CommandOptions(commands=commands, repositories=repositories))
+            condition_check_background.check_gates(
+                store, GateCommandOptions(commands=commands, repositories=repositories)
+            )
         )
         return commands.run_ids
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 from gatepost.channels.conversation import ChannelSession, ChannelStatus, Pairing, PairingState
 from gatepost.channels.triggers.trigger import DeliveryMode
 from gatepost.errors import Conflict, NotFound, TooManyAttempts
-from gatepost.operations.access import Administrator, Anybody
+from gatepost.operations.access import Administrator, AnyEntity
 from gatepost.operations.fields import After, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 
@@ -55,7 +55,7 @@ class ChannelSessionView(RecordView[ChannelSession]):
     last_at: Time
 
 
-@read("GET /api/channels/sessions", access=Anybody(own=("person",)))
+@read("GET /api/channels/sessions", access=AnyEntity(own=("person",)))
 class ListChannelSessions(Request[Page[ChannelSessionView]]):
     """List conversations, in the order in which they began: those of the caller, for the administrator all."""
 

@@ -38,18 +38,18 @@ def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     The owner of an agent may name it where it only reads.
     """
     rule = request.operation.access
-    if not isinstance(rule, access.Owner | access.TriggerKey):
+    if not isinstance(rule, access.NamedEntity | access.TriggerKey):
         return request
     name = getattr(request, rule.field)
     if name in (None, caller.name):
         return request
     if not caller.is_administrator:
         entity = directory.find_or_none(tx, name)
-        is_owner = entity is not None and isinstance(rule, access.SelfOrOwner) and entity.owner == caller.name
+        is_owner = entity is not None and isinstance(rule, access.NamedEntityOrOwner) and entity.owner == caller.name
         if entity is None or (entity.name != caller.name and not is_owner):
             raise caller.build_refusal(name)
         own_name = entity.name
-    elif isinstance(rule, access.Owner):
+    elif isinstance(rule, access.NamedEntity):
         own_name = directory.find(tx, name).name
     else:
         own_name = directory.require_agent(directory.find_live(tx, name)).name

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind
 from gatepost.errors import Conflict, NotFound
-from gatepost.operations.access import Administrator, Anybody
+from gatepost.operations.access import Administrator, AnyEntity
 from gatepost.operations.fields import After, Limit, NewName, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 
@@ -56,7 +56,7 @@ class RegisterEntity(Request[EntityView]):
     aliases: Aliases = ()
 
 
-@read("GET /api/entities", access=Anybody())
+@read("GET /api/entities", access=AnyEntity())
 class ListEntities(Request[Page[EntityView]]):
     """List entities, in order of registration."""
 
@@ -67,7 +67,7 @@ class ListEntities(Request[Page[EntityView]]):
     limit: Limit = 100
 
 
-@read("GET /api/entities/{name}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/entities/{name}", access=AnyEntity(), errors=(NotFound,))
 class ShowEntity(Request[EntityView]):
     """Show an agent, a human or a service, by its name or an alias."""
 

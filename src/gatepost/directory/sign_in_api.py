@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from gatepost.errors import Conflict, Malformed, Refused, TooLarge, TooManyAttempts, Unauthorized, UnknownAddress
-from gatepost.operations.access import Administrator, Anybody, Public
+from gatepost.operations.access import Administrator, AnyEntity, Public
 from gatepost.operations.fields import Time, describe
 from gatepost.operations.operation import Repetition, Request, View, raw, read, write
 from gatepost.operations.problems import Misdirected, NotJson
@@ -65,6 +65,6 @@ class SignOut(Request[None]):
     """Revoke the cookie of the page, and remove it. It needs the same headers as signing in."""
 
 
-@read("GET /api/caller", access=Anybody())
+@read("GET /api/caller", access=AnyEntity())
 class ShowCaller(Request[CallerView]):
     """Show who is calling, by its key, its token, or the cookie of the page."""

@@ -31,7 +31,7 @@ _MIN_WAIT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandOptions:
+class GateCommandOptions:
     """Which commands run for gates and decisions, and how."""
 
     commands: CommandRunner
@@ -46,7 +46,7 @@ class CommandOptions:
     on_answer: str | None = None
 
 
-async def check_gates(store: Store, options: CommandOptions) -> float | None:
+async def check_gates(store: Store, options: GateCommandOptions) -> float | None:
     """Check the gates that are due, owner by owner; return the seconds until the next check, None if there is none."""
     timeout, last_owner = options.timeout + 30 * SECOND, ""
     while (wait := await store.read(_find_wait)) == 0.0:
@@ -61,7 +61,7 @@ async def check_gates(store: Store, options: CommandOptions) -> float | None:
     return wait
 
 
-async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None:
+async def _check_gate(store: Store, options: GateCommandOptions, gate: Gate) -> None:
     """Check a gate and record the result. A failure is recorded for this gate alone, and does not stop the others."""
     try:
         observation = await _observe_gate(options, gate)
@@ -78,7 +78,7 @@ async def _check_gate(store: Store, options: CommandOptions, gate: Gate) -> None
         log.warning("the result of a check cannot be stored", gate=gate.id, reason=error.message)
 
 
-async def _observe_gate(options: CommandOptions, gate: Gate) -> CheckResult:
+async def _observe_gate(options: GateCommandOptions, gate: Gate) -> CheckResult:
     assert gate.awaits is not None
     timeout = options.timeout / SECOND
     match gate.kind:

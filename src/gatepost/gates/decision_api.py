@@ -10,7 +10,7 @@ from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcom
 from gatepost.gates.gate_api import Deadline, Within
 from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Actor, After, Json, Limit, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, RequestPart, read, write
 from gatepost.operations.tool import FOR_MCP, FOR_RESIDENTS, Tool, ToolChanges
@@ -187,7 +187,7 @@ class AskDecision(QuestionRequest):
 
 @read(
     "GET /api/decisions",
-    access=Anybody(own=("asker", "asked")),
+    access=AnyEntity(own=("asker", "asked")),
     errors=(NotFound,),
     tool=Tool(
         name="list_decisions",
@@ -214,7 +214,7 @@ class ListDecisions(Request[Page[DecisionView]]):
     limit: Limit = 100
 
 
-@read("GET /api/decisions/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/decisions/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowDecision(Request[DecisionView]):
     """Show a decision that the caller asked or was asked; the administrator sees all."""
 

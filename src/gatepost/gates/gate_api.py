@@ -9,7 +9,7 @@ from msgspec import Meta
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Actor, After, Limit, Name, Parse, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
@@ -142,7 +142,7 @@ class AddGate(Request[GateView]):
 
 @read(
     "GET /api/gates",
-    access=Anybody(own=("owner", "waiter")),
+    access=AnyEntity(own=("owner", "waiter")),
     errors=(NotFound,),
     tool=Tool(
         name="list_gates",
@@ -165,7 +165,7 @@ class ListGates(Request[Page[GateView]]):
     limit: Limit = 100
 
 
-@read("GET /api/gates/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/gates/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowGate(Request[GateView]):
     """Show a gate that concerns the caller; the administrator sees all."""
 

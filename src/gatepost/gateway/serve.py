@@ -95,11 +95,11 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             stack.push_async_callback(channel_options.transcriber.close)
         channels = Channels(store, channel_options, build_holder())
         options = WorkerOptions(
-            janitor_interval=settings.janitor.interval / SECOND,
+            recheck_interval=settings.janitor.interval / SECOND,
             max_cycles=settings.residents.max_cycles,
             lease=settings.residents.lease,
             remind=live_streams.wake,
-            command_options=app.build_command_options(settings),
+            gate_commands=app.build_gate_command_options(settings),
             ledger_options=ledger_options,
             channels=channels,
         )

@@ -24,7 +24,7 @@ from gatepost.inbox.event import (
     Trust,
     parse_body,
 )
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Count, Json, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Request, RequestPart, View, read, write
 
@@ -268,7 +268,7 @@ def _write_posted_sender(event: Event, posted_message: Posted) -> dict[str, Any]
     }
 
 
-@read("GET /api/events/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/events/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowEvent(Request[EventDetailView]):
     """Show an event with its state for each recipient; an entity's own credential sees its own state."""
 

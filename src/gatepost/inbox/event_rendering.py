@@ -298,7 +298,7 @@ def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
 
 def _render_context(event: Event) -> str:
     """
-    Return the context that a trigger adds to its events, or an asker to a question. Anybody can put a `context` into
+    Return the context that a trigger adds to its events, or an asker to a question. AnyEntity can put a `context` into
     the data of an event; but only Gatepost uses these keys, and calls of services have no sender.
     """
     context = event.data.get("context") if isinstance(event.data, dict) else None

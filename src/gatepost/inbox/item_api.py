@@ -10,7 +10,7 @@ from gatepost.inbox.account_api import AccountView
 from gatepost.inbox.claim import Batch, Claim
 from gatepost.inbox.event import MAX_REF_LENGTH, EventType, ItemState
 from gatepost.inbox.event_api import EVENT_ANSWER, ITEM_ANSWER, ItemView
-from gatepost.operations.access import Administrator, Anybody, Owner
+from gatepost.operations.access import Administrator, AnyEntity, NamedEntity
 from gatepost.operations.fields import (
     CLAIM_ID,
     EVENT_ID,
@@ -163,7 +163,7 @@ class ListItems(ItemsRequest):
 
 @read(
     "GET /api/inbox/{name}",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     errors=(NotFound, TooLarge),
     tool=Tool(
         name="read_inbox",
@@ -185,14 +185,14 @@ class ListInbox(ItemsRequest):
     limit: Limit = 100
 
 
-@read("GET /api/inbox/{name}/account", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/inbox/{name}/account", access=NamedEntity("name"), errors=(NotFound,))
 class ShowAccount(Request[AccountView]):
     """Show how many items an inbox accepted, and how many are in each state."""
 
     name: str
 
 
-@read("GET /api/inbox/{name}/peek", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/inbox/{name}/peek", access=NamedEntity("name"), errors=(NotFound,))
 class PeekInbox(Request[Page[ItemView]]):
     """List the pending items, most urgent first; nothing changes."""
 
@@ -203,7 +203,7 @@ class PeekInbox(Request[Page[ItemView]]):
 
 @write(
     "POST /api/inbox/{name}/drain",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     repetition=Repetition.NEVER,
     lane="{name}",
@@ -237,7 +237,7 @@ class DrainInbox(Request[BatchView]):
 
 @write(
     "POST /api/inbox/{name}/claim",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     repetition=Repetition.NEVER,
     lane="{name}",
@@ -261,7 +261,7 @@ class ClaimBatch(Request[BatchView]):
 
 @write(
     "POST /api/inbox/{name}/ack",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -278,7 +278,7 @@ class AckClaim(Request[AckedView]):
 
 @write(
     "POST /api/inbox/{name}/release",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -299,7 +299,7 @@ class ReleaseClaim(Request[ReleasedView]):
 
 @write(
     "POST /api/inbox/{name}/seen",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     repetition=Repetition.SAFE,
     lane="{name}",
@@ -313,14 +313,14 @@ class MarkSeen(Request[SeenView]):
     events: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]
 
 
-@stream("GET /api/inbox/{name}/stream", access=Owner("name"), errors=(NotFound,), event="inbox.item")
+@stream("GET /api/inbox/{name}/stream", access=NamedEntity("name"), errors=(NotFound,), event="inbox.item")
 class WatchInbox(Stream[ItemView]):
     """Watch new items as they come. Resumes from Last-Event-ID."""
 
     name: str
 
 
-@stream("GET /api/stream", access=Anybody(), errors=(NotFound,))
+@stream("GET /api/stream", access=AnyEntity(), errors=(NotFound,))
 class WatchAll(Stream[StreamedView]):
     """
     Watch spaces and inboxes in one stream: those named, or all of the caller's own, with its shared inbox. Resumes from

@@ -22,7 +22,7 @@ from gatepost.inbox.item_api import (
     UntilFilter,
 )
 from gatepost.inbox.triage import ItemGroup
-from gatepost.operations.access import Owner
+from gatepost.operations.access import NamedEntity
 from gatepost.operations.fields import CLAIM_ID, EVENT_ID, Count, Priority, RecordView, Time, describe
 from gatepost.operations.operation import Request, RequestPart, View, read, write
 
@@ -80,7 +80,7 @@ class ItemGroupsView(View):
     at: Annotated[Time, describe("when they were counted; as `until` it leaves out what came since")]
 
 
-@read("GET /api/inbox/{name}/groups", access=Owner("name"), errors=(NotFound,))
+@read("GET /api/inbox/{name}/groups", access=NamedEntity("name"), errors=(NotFound,))
 class ListItemGroups(Request[ItemGroupsView], kw_only=True):
     """
     Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups, the most
@@ -104,7 +104,7 @@ class ListItemGroups(Request[ItemGroupsView], kw_only=True):
 
 @write(
     "POST /api/inbox/{name}/done",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict, Refused),
@@ -120,7 +120,7 @@ class CompleteItems(Request[TriageView]):
 
 @write(
     "POST /api/inbox/{name}/undo",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -139,7 +139,7 @@ class UndoDone(Request[TriageView]):
 
 @write(
     "POST /api/inbox/{name}/discard",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),
@@ -155,7 +155,7 @@ class DiscardItems(Request[TriageView]):
 
 @write(
     "POST /api/inbox/{name}/snooze",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict, Refused),
@@ -183,7 +183,7 @@ class SnoozeItems(Request[TriageView]):
 
 @write(
     "POST /api/inbox/{name}/unsnooze",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     lane="{name}",
     errors=(NotFound, Conflict),

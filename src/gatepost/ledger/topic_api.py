@@ -11,7 +11,7 @@ from gatepost.inbox.event_api import RefView
 from gatepost.ledger.running_hash import Fault, TopicVerification
 from gatepost.ledger.topic import Chunk, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
-from gatepost.operations.access import Administrator, Anybody
+from gatepost.operations.access import Administrator, AnyEntity
 from gatepost.operations.fields import After, Count, Format, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 
@@ -85,7 +85,7 @@ class TopicVerificationView(RecordView[TopicVerification]):
     next: Annotated[int | None, describe("`after` of the next request; null at the end of the topic")]
 
 
-@read("GET /api/ledger/topics", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/topics", access=AnyEntity(), errors=(NotFound,))
 class ListTopics(Request[Page[TopicView]]):
     """List the topics of the caller and those of everybody, the oldest first; for the administrator all."""
 
@@ -94,14 +94,14 @@ class ListTopics(Request[Page[TopicView]]):
     limit: Limit = 100
 
 
-@read("GET /api/ledger/topics/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowTopic(Request[TopicView]):
     """Show a topic, and how many messages it has."""
 
     id: TopicId
 
 
-@read("GET /api/ledger/topics/{id}/messages", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}/messages", access=AnyEntity(), errors=(NotFound,))
 class ListTopicMessages(Request[Page[TopicMessageView]]):
     """List the messages of a topic, the oldest first."""
 
@@ -111,7 +111,7 @@ class ListTopicMessages(Request[Page[TopicMessageView]]):
     limit: Limit = 100
 
 
-@read("GET /api/ledger/topics/{id}/verify", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}/verify", access=AnyEntity(), errors=(NotFound,))
 class VerifyTopic(Request[TopicVerificationView]):
     """Check the running hashes of messages of a topic, the oldest first."""
 
@@ -192,7 +192,7 @@ class LedgerSyncStateView(RecordView[SyncState]):
     error: Annotated[str | None, describe("why the last try of one of them has failed")]
 
 
-@read("GET /api/ledger/profiles/{name}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/profiles/{name}", access=AnyEntity(), errors=(NotFound,))
 class ShowLedgerProfile(Request[LedgerProfileView]):
     """Show an entity as it is on the ledger, by its name or an alias: its account, its topics and its profile."""
 

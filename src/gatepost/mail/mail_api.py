@@ -13,7 +13,7 @@ from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.inbox.item_api import MessageType
 from gatepost.mail import sent_mail as rules
 from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import (
     EVENT_ID,
     Actor,
@@ -178,7 +178,7 @@ class ListMail(Request[Page[MailView]]):
     limit: Limit = 100
 
 
-@read("GET /api/mail/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/mail/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowMail(Request[MailView]):
     """Show mail that the caller has sent, and its state for each recipient; the administrator sees all."""
 

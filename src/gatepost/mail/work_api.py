@@ -11,7 +11,7 @@ from gatepost.mail import work_item as rules
 from gatepost.mail.mail_api import PRIORITY_NOTE
 from gatepost.mail.sent_mail import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Actor, After, Limit, Parse, Priority, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import Tool, ToolChanges
@@ -112,7 +112,7 @@ class AddWorkItem(Request[WorkItemView]):
     made_by: Actor = None
 
 
-@read("GET /api/work", access=Anybody(), errors=(NotFound,))
+@read("GET /api/work", access=AnyEntity(), errors=(NotFound,))
 class ListWorkItems(Request[Page[WorkItemView]]):
     """List work items, in the order in which they were added."""
 
@@ -127,7 +127,7 @@ class ListWorkItems(Request[Page[WorkItemView]]):
     limit: Limit = 100
 
 
-@read("GET /api/work/{type}/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/work/{type}/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowWorkItem(Request[WorkItemView]):
     """Show a work item."""
 
@@ -170,7 +170,7 @@ class PostWorkEvent(Request[WorkEventView]):
     sender: Actor = None
 
 
-@read("GET /api/work/{type}/{id}/events", access=Anybody(), errors=(NotFound,))
+@read("GET /api/work/{type}/{id}/events", access=AnyEntity(), errors=(NotFound,))
 class ListWorkEvents(Request[Page[WorkEventView]]):
     """List the events of a work item, the oldest first."""
 
@@ -220,7 +220,7 @@ class PostNote(Request[NoteView]):
 
 @read(
     "GET /api/work/{type}/{id}/notes",
-    access=Anybody(),
+    access=AnyEntity(),
     errors=(NotFound,),
     tool=Tool(
         name="read_notes",

@@ -76,7 +76,7 @@ class Access:
         return request
 
 
-class Anybody(Access):
+class AnyEntity(Access):
     """Every entity, for itself, and the administrator. Names in `own` must be the caller's, if they are given."""
 
     def __init__(self, *, own: tuple[str, ...] = ()) -> None:
@@ -126,14 +126,14 @@ class ActAs(Access):
         return replace(request, **changes) if changes else request
 
 
-class Owner(Access):
+class NamedEntity(Access):
     """The entity that a field in the path names by its name or an alias, and the administrator."""
 
     def __init__(self, field: str) -> None:
         self.field = field
 
 
-class SelfOrOwner(Owner):
+class NamedEntityOrOwner(NamedEntity):
     """
     The entity that a field names by its name or an alias, the entity that owns it (`entity.owner`, who is told when
     something is wrong with it), and the administrator. For what only reads: an owner changes nothing. A field of the

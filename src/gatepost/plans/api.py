@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from gatepost.errors import Conflict, NotFound, TooLarge
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
@@ -106,7 +106,7 @@ class ListPlans(Request[Page[PlanView]]):
     limit: Limit = 100
 
 
-@read("GET /api/plans/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/plans/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowPlan(Request[PlanView]):
     """Show a plan of the caller; the administrator sees all."""
 
@@ -129,7 +129,7 @@ class ChangePlan(PlanFields):
     id: str
 
 
-@write("DELETE /api/plans/{id}", access=Anybody(), status=204, errors=(NotFound,))
+@write("DELETE /api/plans/{id}", access=AnyEntity(), status=204, errors=(NotFound,))
 class DeletePlan(Request[None]):
     """Delete a plan: it fires no more."""
 

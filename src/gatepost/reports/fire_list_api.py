@@ -14,7 +14,7 @@ from gatepost.channels.triggers.trigger import TriggerSchedule
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event import ItemState
-from gatepost.operations.access import ActAs, Anybody
+from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
 from gatepost.plans.cron import Cron
@@ -113,7 +113,7 @@ class ListFires(Request[Page[FireView]]):
     limit: Limit = 100
 
 
-@read("GET /api/plans/{id}/fires", access=Anybody(), errors=(NotFound,))
+@read("GET /api/plans/{id}/fires", access=AnyEntity(), errors=(NotFound,))
 class ListPlanFires(Request[Page[PastFireView]]):
     """List when a plan of the caller has fired, the newest first; the administrator sees all."""
 
@@ -122,7 +122,7 @@ class ListPlanFires(Request[Page[PastFireView]]):
     limit: Limit = 100
 
 
-@read("GET /api/triggers/{name}/fires", access=Anybody(), errors=(NotFound,))
+@read("GET /api/triggers/{name}/fires", access=AnyEntity(), errors=(NotFound,))
 class ListTriggerFires(Request[Page[PastFireView]]):
     """List when a cron trigger has fired, the newest first, to its owners and the administrator."""
 

@@ -15,7 +15,7 @@ from gatepost.directory.entity_api import Aliases, Change, ChangedAliases, Entit
 from gatepost.errors import Conflict, NotFound
 from gatepost.guests.reachability import Reachability
 from gatepost.guests.session import GuestSession
-from gatepost.operations.access import Administrator, Anybody, Owner, SelfOrOwner
+from gatepost.operations.access import Administrator, AnyEntity, NamedEntity, NamedEntityOrOwner
 from gatepost.operations.fields import (
     After,
     Count,
@@ -246,7 +246,7 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
 
 @read(
     "GET /api/agents",
-    access=Anybody(),
+    access=AnyEntity(),
     tool=Tool(
         name="list_agents",
         title="List agents",
@@ -265,7 +265,7 @@ class ListAgents(Request[Page[AgentView]]):
     limit: Limit = 100
 
 
-@read("GET /api/agents/{name}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/agents/{name}", access=AnyEntity(), errors=(NotFound,))
 class ShowAgent(Request[AgentView]):
     """Show an agent, by its name or an alias; its configuration only to itself and the administrator."""
 
@@ -299,7 +299,7 @@ class RetireAgent(Request[AgentView]):
 
 @write(
     "POST /api/agents/{name}/wake",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     needs_disk_space=False,
     repetition=Repetition.SAFE,
     status=202,
@@ -331,7 +331,7 @@ class ResumeAgent(Request[AgentView]):
     name: str
 
 
-@read("GET /api/agents/{name}/mind", access=SelfOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/mind", access=NamedEntityOrOwner("name"), errors=(NotFound,))
 class ShowMind(Request[MindView]):
     """Show what a resident would begin its next cycle with."""
 
@@ -347,7 +347,7 @@ class GoalView(RecordView[Goal]):
     priority: int
 
 
-@read("GET /api/agents/{name}/goals", access=SelfOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/goals", access=NamedEntityOrOwner("name"), errors=(NotFound,))
 class ListGoals(Request[Page[GoalView]]):
     """List the goals of an agent, the most important first."""
 
@@ -361,7 +361,7 @@ class MemoryView(RecordView[Memory]):
     updated_at: Time
 
 
-@read("GET /api/agents/{name}/memories", access=SelfOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/memories", access=NamedEntityOrOwner("name"), errors=(NotFound,))
 class ListMemories(Request[Page[MemoryView]]):
     """List the memories of an agent, the newest first."""
 
@@ -388,14 +388,14 @@ class SessionView(RecordView[GuestSession]):
     reachability: ReachabilityView
 
 
-@read("GET /api/sessions/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/sessions/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowSession(Request[SessionView]):
     """Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
 
     id: str
 
 
-@read("GET /api/sessions", access=SelfOrOwner("agent"), errors=(NotFound,))
+@read("GET /api/sessions", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
 class ListSessions(Request[Page[SessionView]]):
     """
     List the guest sessions of the caller or of an agent that it owns, the newest first; for the administrator all.
@@ -406,7 +406,7 @@ class ListSessions(Request[Page[SessionView]]):
     limit: Limit = 100
 
 
-@stream("GET /api/agents/{name}/stream", access=Owner("name"), errors=(NotFound,))
+@stream("GET /api/agents/{name}/stream", access=NamedEntity("name"), errors=(NotFound,))
 class WatchAgent(Stream[StreamedView]):
     """Watch all that concerns an agent: its inbox, its spaces, its activity. Resumes from Last-Event-ID."""
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gatepost.core.times import DAY, HOUR, Duration, Instant
 from gatepost.errors import NotFound
-from gatepost.operations.access import SelfOrOwner
+from gatepost.operations.access import NamedEntityOrOwner
 from gatepost.operations.fields import After, Count, Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
 from gatepost.residents.agent_config import Budget, Spending
@@ -150,7 +150,7 @@ class BudgetPage(Page[BudgetStatusView]):
     pass
 
 
-@read("GET /api/usage", access=SelfOrOwner("agent"), errors=(NotFound,))
+@read("GET /api/usage", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
 class ShowUsage(Request[UsagePage]):
     """
     Show what the runs of the caller, or of an agent that it owns, have used, the earliest and then the largest groups
@@ -168,7 +168,7 @@ class ShowUsage(Request[UsagePage]):
     limit: Limit = 100
 
 
-@read("GET /api/usage/runs", access=SelfOrOwner("agent"), errors=(NotFound,))
+@read("GET /api/usage/runs", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
 class ListExpensiveRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all."""
 
@@ -183,7 +183,7 @@ class ListExpensiveRuns(Request[Page[RunView]]):
     limit: Limit = 100
 
 
-@read("GET /api/usage/budgets", access=SelfOrOwner("agent"), errors=(NotFound,))
+@read("GET /api/usage/budgets", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
 class ListBudgets(Request[BudgetPage]):
     """
     Show the budget of the caller or of an agent that it owns, what is used of it and what it stops; for the

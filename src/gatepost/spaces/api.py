@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Conflict, NotFound, TooLarge
-from gatepost.operations.access import ActAs, Administrator, Anybody, Owner
+from gatepost.operations.access import ActAs, Administrator, AnyEntity, NamedEntity
 from gatepost.operations.fields import Actor, After, Count, Json, Limit, Name, RecordView, Seq, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, Stream, read, stream, write
 from gatepost.operations.tool import FOR_MCP, Tool
@@ -94,7 +94,7 @@ class ListSpaces(Request[SpacePage]):
     limit: Limit = 100
 
 
-@read("GET /api/spaces/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/spaces/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowSpace(Request[SpaceView]):
     """Show a space that the caller is in; the administrator sees all."""
 
@@ -122,7 +122,7 @@ class ArchiveSpace(Request[SpaceView]):
     id: str
 
 
-@read("GET /api/spaces/{id}/members", access=Anybody(), errors=(NotFound,))
+@read("GET /api/spaces/{id}/members", access=AnyEntity(), errors=(NotFound,))
 class ListMembers(Request[Page[MemberView]]):
     """List the members, in the order in which they joined, and how far each has read."""
 
@@ -146,7 +146,7 @@ class AddMember(Request[MemberView]):
 
 @write(
     "DELETE /api/spaces/{id}/members/{name}",
-    access=Owner("name"),
+    access=NamedEntity("name"),
     lane="space:{id}",
     status=204,
     errors=(NotFound, Conflict),

@@ -31,7 +31,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.gates import automatic_end_actions as automatic_ends, condition_check_background
 from gatepost.gates.answer_command_background import run_answer_command
 from gatepost.gates.automatic_end_actions import EventScan
-from gatepost.gates.condition_check_background import CommandOptions
+from gatepost.gates.condition_check_background import GateCommandOptions
 from gatepost.gates.decision_actions import ANSWER_JOB
 from gatepost.inbox.event import EventType
 from gatepost.jobs.job_runner_background import JobHandler, build_job_duty
@@ -78,8 +78,8 @@ class LedgerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    #: seconds between two rounds of the janitor
-    janitor_interval: float = 5.0
+    #: seconds after which the janitor and most duties look again, without a signal (the setting `janitor.interval`)
+    recheck_interval: float = 5.0
     #: think cycles that run at the same time
     max_cycles: int = 100
     #: after this silence another process may continue a run
@@ -87,7 +87,7 @@ class WorkerOptions:
     #: called at intervals, because signals may have been lost
     remind: Callable[[], None] = field(default=lambda: None)
     #: None: the worker runs no commands
-    command_options: CommandOptions | None = None
+    gate_commands: GateCommandOptions | None = None
     #: None: there is no public ledger
     ledger_options: LedgerOptions | None = None
     #: None: the worker reads and sends nothing on channels
@@ -123,7 +123,7 @@ async def run_worker(
         stack.enter_context(bus.subscribe(supervisor.on_signal, "supervisor"))
         await stack.enter_async_context(run_duties(duties))
         if options.channels is not None:
-            await stack.enter_async_context(options.channels.run(bus, options.janitor_interval))
+            await stack.enter_async_context(options.channels.run(bus, options.recheck_interval))
         yield Worker(supervisor=supervisor, duties=duties)
 
 
@@ -143,11 +143,11 @@ async def _run_cycle(deps: CycleDeps, functions: Mapping[str, AgentFunction], le
 def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerOptions) -> Iterator[Duty]:
     store = deps.store
     handlers: dict[str, JobHandler] = {TOOL_JOB: partial(run_tool_job, store, deps.open_toolkit)}
-    if options.command_options is not None and options.command_options.on_answer is not None:
+    if options.gate_commands is not None and options.gate_commands.on_answer is not None:
         handlers[ANSWER_JOB] = partial(
             run_answer_command,
-            options.command_options.commands,
-            options.command_options.on_answer,
+            options.gate_commands.commands,
+            options.gate_commands.on_answer,
         )
 
     async def resend_local_signals() -> None:
@@ -158,7 +158,7 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
         with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
             await asyncio.to_thread(store.shrink)
 
-    gate_deadlines, interval = GateDeadlines(store), options.janitor_interval
+    gate_deadlines, interval = GateDeadlines(store), options.recheck_interval
     run_janitor = partial(janitor.run_janitor_round, store)
     yield Duty("janitor", run_janitor, interval=interval, store=store, holder=holder, find_wait=janitor.find_wait)
     yield Duty("disk", shrink_store, interval=interval)
@@ -166,8 +166,8 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
     yield Duty("triggers", partial(fire_due_triggers, store), interval=MAX_WAIT)
     yield build_job_duty("jobs", store, handlers, holder, interval=interval)
     yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
-    if options.command_options is not None:
-        check_gates = partial(condition_check_background.check_gates, store, options.command_options)
+    if options.gate_commands is not None:
+        check_gates = partial(condition_check_background.check_gates, store, options.gate_commands)
         yield Duty(
             "gate-checks",
             check_gates,

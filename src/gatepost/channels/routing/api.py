@@ -14,7 +14,7 @@ from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event import USER_CHANNELS, Priority, Ref
-from gatepost.operations.access import Anybody
+from gatepost.operations.access import AnyEntity
 from gatepost.operations.fields import After, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, View, read, write
 from gatepost.operations.tool import Tool, ToolChanges
@@ -64,7 +64,7 @@ class RouteView(RecordView[RouteRule]):
 
 @write(
     "POST /api/routes",
-    access=Anybody(),
+    access=AnyEntity(),
     status=201,
     errors=(NotFound, Conflict),
     example={
@@ -96,7 +96,7 @@ class CreateRoute(Request[RouteView]):
 
 @read(
     "GET /api/routes",
-    access=Anybody(),
+    access=AnyEntity(),
     tool=Tool(
         name="list_routes",
         description="Read all rules. Of those that match, the one with the highest rank decides, and of equal ones the"
@@ -112,7 +112,7 @@ class ListRoutes(Request[Page[RouteView]]):
     limit: Limit = 100
 
 
-@read("GET /api/routes/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/routes/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowRoute(Request[RouteView]):
     """Show a rule, by its id or its name."""
 
@@ -121,7 +121,7 @@ class ShowRoute(Request[RouteView]):
 
 @write(
     "PATCH /api/routes/{id}",
-    access=Anybody(),
+    access=AnyEntity(),
     errors=(NotFound, Conflict),
     example={"rank": 20},
     tool=(
@@ -157,7 +157,7 @@ class ChangeRoute(Request[RouteView]):
     active: Active | UnsetType = UNSET
 
 
-@write("DELETE /api/routes/{id}", access=Anybody(), status=204, errors=(NotFound,))
+@write("DELETE /api/routes/{id}", access=AnyEntity(), status=204, errors=(NotFound,))
 class DeleteRoute(Request[None]):
     """Delete a rule."""
 
@@ -247,7 +247,7 @@ class UnroutedMessageView(RecordView[UnroutedMessage]):
 
 @read(
     "GET /api/routes/dead-letters",
-    access=Anybody(),
+    access=AnyEntity(),
     tool=Tool(
         name="list_dead_letters",
         for_residents=ToolChanges(items="deadLetters"),
@@ -272,7 +272,7 @@ class ReplayedMessageView(View):
 
 @write(
     "POST /api/routes/dead-letters/{id}/replay",
-    access=Anybody(),
+    access=AnyEntity(),
     repetition=Repetition.KEYED,
     errors=(NotFound, Conflict),
     tool=Tool(
@@ -290,7 +290,7 @@ class ReplayDeadLetter(Request[ReplayedMessageView]):
 
 @write(
     "POST /api/routes/dead-letters/{id}/discard",
-    access=Anybody(),
+    access=AnyEntity(),
     needs_disk_space=False,
     repetition=Repetition.KEYED,
     errors=(NotFound, Conflict),

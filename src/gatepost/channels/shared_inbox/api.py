@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
-from gatepost.operations.access import Anybody
+from gatepost.operations.access import AnyEntity
 from gatepost.operations.fields import After, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.operations.operation import Page, Request, Stream, read, stream
 
@@ -81,7 +81,7 @@ class SharedEntryView(RecordView[SharedEntry], kw_only=True):
     created_at: Time
 
 
-@read("GET /api/shared-inbox", access=Anybody())
+@read("GET /api/shared-inbox", access=AnyEntity())
 class ListSharedEntries(Request[Page[SharedEntryView]]):
     """
     List entries of the shared inbox, the oldest first. With `newest`, a page has the last entries, and `next` leads to
@@ -97,14 +97,14 @@ class ListSharedEntries(Request[Page[SharedEntryView]]):
     limit: Limit = 100
 
 
-@read("GET /api/shared-inbox/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/shared-inbox/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowSharedEntry(Request[SharedEntryView]):
     """Show an entry of the shared inbox."""
 
     id: str
 
 
-@stream("GET /api/shared-inbox/stream", access=Anybody(), errors=(Invalid,), event="shared.entry")
+@stream("GET /api/shared-inbox/stream", access=AnyEntity(), errors=(Invalid,), event="shared.entry")
 class WatchSharedInbox(Stream[SharedEntryView]):
     """
     Watch new entries as they come, and questions again when they have ended. Resumes from Last-Event-ID, or from the

@@ -26,7 +26,7 @@ from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.json_limits import Json
 from gatepost.core.times import format_duration
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge, TooManyAttempts, Unauthorized, Unavailable
-from gatepost.operations.access import Anybody, Public
+from gatepost.operations.access import AnyEntity, Public
 from gatepost.operations.fields import (
     After,
     Format,
@@ -79,7 +79,7 @@ class TriggerView(_ShownSettings, kw_only=True):
     """A trigger, without its secret or token."""
 
     mode: Annotated[  # type: ignore[assignment]  # not every trigger has one
-        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_bot else None)
+        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_telegram else None)
     ]
     groups: Annotated[  # type: ignore[assignment]
         GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)
@@ -166,7 +166,7 @@ class TriggerFields(_GivenSettings, kw_only=True):
 
 @write(
     "POST /api/triggers",
-    access=Anybody(),
+    access=AnyEntity(),
     status=201,
     errors=(NotFound, Conflict, TooLarge),
     example={"name": "github-main", "scheme": "github", "secret": "a-long-shared-secret", "target": "analyst"},
@@ -183,7 +183,7 @@ class AddTrigger(TriggerFields, kw_only=True):
 
 @read(
     "GET /api/triggers",
-    access=Anybody(),
+    access=AnyEntity(),
     tool=Tool(
         name="list_triggers",
         description="Read the triggers that you own, without their secrets.",
@@ -201,7 +201,7 @@ class ListTriggers(Request[Page[TriggerView]]):
     limit: Limit = 100
 
 
-@read("GET /api/triggers/{name}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/triggers/{name}", access=AnyEntity(), errors=(NotFound,))
 class ShowTrigger(Request[TriggerView]):
     """Show a trigger to its owners and the administrator, without its secret."""
 
@@ -210,7 +210,7 @@ class ShowTrigger(Request[TriggerView]):
 
 @write(
     "PATCH /api/triggers/{name}",
-    access=Anybody(),
+    access=AnyEntity(),
     errors=(NotFound, Conflict, TooLarge),
     example={"active": False},
     tool=Tool(
@@ -233,7 +233,7 @@ class ChangeTrigger(TriggerFields, kw_only=True):
     active: Annotated[bool | UnsetType, describe("whether anything comes through it")] = UNSET
 
 
-@write("DELETE /api/triggers/{name}", access=Anybody(), status=204, errors=(NotFound, Conflict))
+@write("DELETE /api/triggers/{name}", access=AnyEntity(), status=204, errors=(NotFound, Conflict))
 class DeleteTrigger(Request[None]):
     """Delete a trigger; the events that came through it stay. One that has conversations can only be deactivated."""
 
@@ -261,7 +261,7 @@ class TriggerPreviewView(View):
 
 @read(
     "POST /api/triggers/{name}/test",
-    access=Anybody(),
+    access=AnyEntity(),
     is_dry_run=True,
     errors=(NotFound,),
     example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},

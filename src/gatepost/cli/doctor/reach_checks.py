@@ -58,7 +58,9 @@ def check_triggers(configuration: Configuration, store: Store) -> Iterator[Findi
 def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]:
     """Say which bots take voice messages that nothing transcribes."""
     bots = [
-        trigger.name for trigger in store.read_sync(triggers.page, limit=_LIMIT) if trigger.active and trigger.is_bot
+        trigger.name
+        for trigger in store.read_sync(triggers.page, limit=_LIMIT)
+        if trigger.active and trigger.is_telegram
     ]
     if bots and configuration.settings.speech.url is None:
         detail = f"off: voice messages to {', '.join(bots)} are passed on without their words, until speech.url is set"

@@ -12,7 +12,7 @@ from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
 from gatepost.inbox.event import Delivery, EventType, PushResult
 from gatepost.inbox.event_api import RefSpec
 from gatepost.inbox.push import dedup_keys as dedup
-from gatepost.operations.access import ActAs, Anybody, TriggerKey
+from gatepost.operations.access import ActAs, AnyEntity, TriggerKey
 from gatepost.operations.encoding import encode_json, refuse_nan
 from gatepost.operations.fields import Json, RecordView, Source, describe
 from gatepost.operations.operation import Repetition, Request, RequestPart, View, write
@@ -179,7 +179,7 @@ class PushEvent(Request[PushResultView]):
 
 @write(
     "POST /api/inbox/batch",
-    access=Anybody(),
+    access=AnyEntity(),
     repetition=Repetition.NEVER,
     errors=(NotFound, Conflict, TooLarge),
     example={"pushes": [{"to": "analyst", "content": "CI failed"}]},

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound
-from gatepost.operations.access import ActAs, Administrator, Anybody
+from gatepost.operations.access import ActAs, Administrator, AnyEntity
 from gatepost.operations.fields import Actor, After, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 
@@ -73,7 +73,7 @@ class ConnectionView(RecordView[Connection]):
     ended_at: Time | None
 
 
-@read("GET /api/ledger/connections", access=Anybody(), errors=(NotFound,))
+@read("GET /api/ledger/connections", access=AnyEntity(), errors=(NotFound,))
 class ListConnections(Request[Page[ConnectionView]]):
     """List the connections of the caller, the oldest first; for the administrator all."""
 

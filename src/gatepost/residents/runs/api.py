@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from gatepost.core.times import format_rfc3339
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event import EventType
-from gatepost.operations.access import Administrator, Anybody, SelfOrOwner
+from gatepost.operations.access import Administrator, AnyEntity, NamedEntityOrOwner
 from gatepost.operations.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
@@ -162,7 +162,7 @@ Since = Annotated[str, Meta(max_length=300, description="only runs that started 
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
 
-@read("GET /api/agents/{name}/runs", access=SelfOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/runs", access=NamedEntityOrOwner("name"), errors=(NotFound,))
 class ListAgentRuns(Request[Page[RunView]]):
     """List the runs of an agent, the newest first."""
 
@@ -176,7 +176,7 @@ class ListAgentRuns(Request[Page[RunView]]):
     limit: Limit = 100
 
 
-@read("GET /api/runs", access=SelfOrOwner("agent"), errors=(NotFound,))
+@read("GET /api/runs", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
 class ListRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the newest first; for the administrator all."""
 
@@ -190,7 +190,7 @@ class ListRuns(Request[Page[RunView]]):
     limit: Limit = 100
 
 
-@read("GET /api/runs/{id}", access=Anybody(), errors=(NotFound,))
+@read("GET /api/runs/{id}", access=AnyEntity(), errors=(NotFound,))
 class ShowRun(Request[RunWithCallsView]):
     """
     Show a run of the caller or of an agent that it owns, and the calls that a program outside answers; the
@@ -200,7 +200,7 @@ class ShowRun(Request[RunWithCallsView]):
     id: str
 
 
-@read("GET /api/runs/{id}/steps", access=Anybody(), errors=(NotFound,))
+@read("GET /api/runs/{id}/steps", access=AnyEntity(), errors=(NotFound,))
 class ListSteps(Request[Page[StepView]]):
     """List what was shown, said and done in a run, in order."""
 
@@ -211,7 +211,7 @@ class ListSteps(Request[Page[StepView]]):
 
 @write(
     "POST /api/runs/{id}/tool-results",
-    access=Anybody(),
+    access=AnyEntity(),
     lane="{id}",
     errors=(NotFound, Conflict),
     example={"callId": "call_01a1e0dff6957124bd721ac983205d33", "result": {"status": "shipped"}},
@@ -252,7 +252,7 @@ class ReplayRun(Request[ReplayView]):
     model: Annotated[str, describe("the model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]
 
 
-@stream("GET /api/runs/{id}/stream", access=Anybody(), errors=(NotFound,))
+@stream("GET /api/runs/{id}/stream", access=AnyEntity(), errors=(NotFound,))
 class WatchRun(Stream[StreamedView]):
     """Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID."""
 
