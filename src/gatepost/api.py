@@ -108,7 +108,7 @@ _NAMES: Final = {
         "WorkItemView"
     ),
     "operations.operation": "Page",
-    "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanView ShowPlan",
+    "plans.api": "ChangePlan CreatePlan DeletePlan ListPlans PlanFields PlanFireView PlanView RunPlan ShowPlan",
     "reports.fire_list_api": "FireKind FireView ListFires ListPlanFires ListTriggerFires PastFireView",
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",

@@ -163,6 +163,7 @@ CALL_CASES: Final = {
     "GET /api/plans": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}]),
     "GET /api/plans/{id}": CallCase(path=PLAN_PATH),
     "PATCH /api/plans/{id}": CallCase(path=PLAN_PATH),
+    "POST /api/plans/{id}/run": CallCase(path=PLAN_PATH),
     "DELETE /api/plans/{id}": CallCase(path=PLAN_PATH, admin_status=204),
     "POST /api/gates": CallCase(admin_status=201),
     "GET /api/gates": CallCase(EXPECT_OWN, other_queries=[{"owner": "analyst"}, {"waiter": "husam"}]),

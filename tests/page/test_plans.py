@@ -24,10 +24,14 @@ def test_a_plan_fires(gateway: ScriptedGateway, open_page: PageOpener, tag: str)
     page.wait_for(".fire-row")
     page.wait_for_count(".fire-row", 1)
     page.wait_for(".view-head .badge:not(:has-text('active')):not(:has-text('pending'))")
+    page.press("r")  # once more, now
+    page.wait_for(".toast:has-text('gets it now')")
+    page.wait_for_count(".fire-row", 2)
+    assert gateway.get(f"/plans/{plan['id']}")["fired"] == 2
     page.press("g", "p")
-    page.wait_for(f".recent-fire:has-text('Tea {tag}')")
+    page.wait_for_count(f".recent-fire:has-text('Tea {tag}')", 2)
     page.press("g", "i")
-    page.wait_for(".item-row:has-text('Make tea')")
+    page.wait_for_count(".item-row:has-text('Make tea')", 2)
 
 
 @by_night

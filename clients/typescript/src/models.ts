@@ -2078,6 +2078,14 @@ export interface PlanChange {
   owner?: string;
 }
 
+/** What came of a plan that was run by hand. */
+export interface PlanFire {
+  plan: string;
+  eventId: string;
+  recipient: string;
+  firedAt: Time;
+}
+
 export interface PlanPage {
   items: Plan[];
   next: string | null;
@@ -2608,6 +2616,13 @@ export type RunLimit = "budget" | "calls" | "pause" | "steps" | "tokens";
 export interface RunPage {
   items: Run[];
   next: string | null;
+}
+
+/** What `runPlan` asks. */
+export interface RunPlan {
+  id: string;
+  /** entity that runs it: a guest continues its chain of events */
+  by?: string | null;
 }
 
 export type RunStatus = "cancelled" | "completed" | "failed" | "running" | "skipped" | "waiting_tool";

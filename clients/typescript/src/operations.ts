@@ -131,6 +131,7 @@ import type {
   PauseAgent,
   PeekInbox,
   Plan,
+  PlanFire,
   PlanPage,
   PostMessage,
   PostNote,
@@ -167,6 +168,7 @@ import type {
   RoutePage,
   Run,
   RunPage,
+  RunPlan,
   RunWithCalls,
   Seen,
   SendChat,
@@ -749,6 +751,11 @@ export abstract class Operations {
   /** Delete a plan: it fires no more. */
   deletePlan(request: DeletePlan, options?: CallOptions): Promise<void> {
     return this.call(["DELETE", "/api/plans/{id}", "keyed"], request, options);
+  }
+
+  /** Fire a plan once, now. Its schedule stays as it is; one that is disabled or has ended can be run, too. */
+  runPlan(request: RunPlan, options?: CallOptions): Promise<PlanFire> {
+    return this.call(["POST", "/api/plans/{id}/run", "keyed"], request, options);
   }
 
   /** Push an event. What is answered with 201 is on disk. */

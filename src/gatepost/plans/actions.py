@@ -45,7 +45,7 @@ from gatepost.inbox.push import actions as push, event_limits, hop_actions as ch
 from gatepost.plans import plan as rules
 from gatepost.plans.cron import Cron
 from gatepost.plans.missed_slots import Firing, compute_firing
-from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanSpec, PlanStatus, Schedule
+from gatepost.plans.plan import AfterDelay, AtTime, CatchUp, OnGate, Plan, PlanFire, PlanSpec, PlanStatus, Schedule
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns, zip_columns
 
 #: events that one call of `fire` makes; the next call makes the rest
@@ -120,6 +120,21 @@ def fire(tx: Transaction, *, limit: int = 100) -> int:
         _save_fired(tx, [_advance(due_plan, tx.now) for due_plan in due_plans])
     push.push_alerts(tx, [_build_alert(due_plan.plan, due_plan.error) for due_plan in due_plans if due_plan.error])
     return len(due_plans)
+
+
+def run_now(tx: Transaction, id: str, *, owner: str | None = None, by: str | None = None) -> PlanFire:
+    """
+    Push the event of a plan to its owner now. The schedule stays as it is: a slot that is to come fires all the same. A
+    plan that is disabled or has ended can be run, too. What an agent runs (`by`) continues its chain of events.
+    """
+    plan = _require_owned(tx, id, owner, _lock(tx, ids.check("plan", id)))
+    hops = chains.count_next_hops(tx, directory.find_live(tx, by)) if by is not None else 0
+    directory.find_live(tx, plan.owner)
+    result = push.push_event(tx, replace(_build_push(plan, tx.now), hops=max(plan.hops, hops)))
+    [delivery] = result.deliveries
+    if not delivery.duplicate:
+        tx.execute_later("plans/plans/count_fire", number=plan.number)
+    return PlanFire(plan=plan.id, event=delivery.event, recipient=plan.owner, fired_at=tx.now)
 
 
 def find_next_due(tx: Reader) -> Instant | None:

@@ -9,7 +9,7 @@ from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import After, Count, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read, write
 from gatepost.operations.tool import FOR_MCP, Tool, ToolChanges
-from gatepost.plans.plan import CatchUp, Plan, PlanStatus
+from gatepost.plans.plan import CatchUp, Plan, PlanFire, PlanStatus
 
 
 class PlanView(RecordView[Plan]):
@@ -31,6 +31,15 @@ class PlanView(RecordView[Plan]):
     created_at: Time
     ended_at: Time | None
     is_recurring: Annotated[bool, Source(lambda plan: plan.cron is not None)]
+
+
+class PlanFireView(RecordView[PlanFire]):
+    """What came of a plan that was run by hand."""
+
+    plan: str
+    event_id: Annotated[str, Source("event")]
+    recipient: str
+    fired_at: Time
 
 
 #: what a model gets of a plan
@@ -134,3 +143,11 @@ class DeletePlan(Request[None]):
     """Delete a plan: it fires no more."""
 
     id: str
+
+
+@write("POST /api/plans/{id}/run", access=ActAs("by"), errors=(NotFound, Conflict, TooLarge), example={})
+class RunPlan(Request[PlanFireView]):
+    """Fire a plan once, now. Its schedule stays as it is; one that is disabled or has ended can be run, too."""
+
+    id: str
+    by: Annotated[str | None, describe("entity that runs it: a guest continues its chain of events")] = None

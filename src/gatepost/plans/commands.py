@@ -15,13 +15,15 @@ from gatepost.core.text import has_visible_text
 from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
 from gatepost.inbox import event_rendering as render
-from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, ShowPlan
+from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, RunPlan, ShowPlan
 from gatepost.plans.missed_slots import GRACE
 from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus, read_schedule, require_schedule
 from gatepost.reports.fire_list_api import FireKind, FireView, ListFires, ListPlanFires, PastFireView
 from gatepost.settings import Configuration
 
-plans = Noun("plan", "Set, list and delete plans. An agent gets the instruction of a plan later, once or repeatedly.")
+plans = Noun(
+    "plan", "Set, list, run and delete plans. An agent gets the instruction of a plan later, once or repeatedly."
+)
 commands = [plans]
 
 #: of a past fire
@@ -215,6 +217,21 @@ def disable(plan: PlanView) -> Outcome:
       gatepost plan disable plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
     return Outcome(plan.id, f"disabled: {plan.owner} gets it no more until it is enabled")
+
+
+@plans.request("run", RunPlan, id=_PLAN, by=None)
+def run(request: RunPlan, configuration: Configuration, json: JsonFlag = False) -> None:
+    """
+    Fire a plan once, now, and print the id of its event. Its schedule stays as it is.
+
+    A plan that is disabled or has ended can be run, too.
+
+    Example:
+      gatepost plan run plan_01997ec27ab07f2c8ed1f2a3b4c5d6e7
+    """
+    with connect(configuration) as connection:
+        fire = connection.send(msgspec.structs.replace(request, by=find_session_agent(configuration)))
+    output.done(msgspec.to_builtins(fire), fire.event_id, f"{fire.recipient} gets it now", json=json)
 
 
 @plans.send("delete", DeletePlan, id=_PLAN)

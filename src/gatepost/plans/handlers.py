@@ -31,6 +31,11 @@ def change_plan(tx: Transaction, request: api.ChangePlan, caller: Caller) -> api
     return api.PlanView.of(plans.set_plan(tx, caller.entity, build_spec(request, request.id), by=request.by))
 
 
+@api.RunPlan.handler
+def run_plan(tx: Transaction, request: api.RunPlan, caller: Caller) -> api.PlanFireView:
+    return api.PlanFireView.of(plans.run_now(tx, request.id, owner=caller.entity, by=request.by))
+
+
 @api.DeletePlan.handler
 def delete_plan(tx: Transaction, request: api.DeletePlan, caller: Caller) -> None:
     plans.delete(tx, request.id, owner=caller.entity)

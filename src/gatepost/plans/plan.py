@@ -77,7 +77,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     next_at: Instant | None = None
     #: the last slot that fired, not the time at which it fired
     last_at: Instant | None = None
-    #: the number of slots that have fired
+    #: how often it has fired, by its schedule or by hand
     fired: int = 0
     created_at: Instant
     ended_at: Instant | None = None
@@ -100,6 +100,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     def scheduled_at(self) -> Instant | None:
         """The slot of a plan that fires once, before and after it has fired."""
         return None if self.cron is not None else self.last_at if self.next_at is None else self.next_at
+
+
+class PlanFire(Struct, frozen=True, kw_only=True):
+    """A plan that was run by hand, and the event that came of it."""
+
+    plan: str
+    event: str
+    recipient: str
+    fired_at: Instant
 
 
 class PlanSpec(Struct, frozen=True, kw_only=True):

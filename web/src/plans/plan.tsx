@@ -13,6 +13,7 @@ import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
 import { Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
+import { useSubmission } from "../ui/submission.js";
 import { toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
@@ -44,7 +45,16 @@ export function PlanPage({ id }: { id: string }) {
       showToast("Plan deleted");
     }
   };
+  const { isBusy, submit } = useSubmission({ isKept: true });
+  const run = () =>
+    submit(async () => {
+      const isDone = await attempt(() => client.runPlan({ id }), `${toLine(displayName(plan?.owner ?? ""), 60)} gets it now`);
+      reload();
+      fires.reload();
+      return isDone;
+    });
   useCommands([
+    { id: "run-plan", title: "Run this plan now", group: "Plan", keys: "r", run: () => void run() },
     ...(plan?.status === "pending" ? [{ id: "toggle-plan", title: plan.active ? "Disable this plan" : "Enable this plan", group: "Plan", keys: "p", run: () => toggle(plan) }] : []),
     { id: "change-plan", title: "Change this plan", group: "Plan", keys: "e", run: () => setDialog("change") },
     { id: "delete-plan", title: "Delete this plan", group: "Plan", keys: "#", run: () => setDialog("delete") },
@@ -63,6 +73,9 @@ export function PlanPage({ id }: { id: string }) {
         </h1>
         <span class={`badge ${tone}`}>{status}</span>
         <span class="grow" />
+        <button class="button" disabled={isBusy} title="Fire it once now; its schedule stays (r)" onClick={() => void run()}>
+          <Icon name="bolt" size={14} /> <span class="hide-phone">Run now</span>
+        </button>
         {plan.status === "pending" && (
           <button class="button" title={plan.active ? "Disable (p)" : "Enable (p)"} onClick={() => toggle(plan)}>
             <Icon name={plan.active ? "pause" : "play"} size={14} /> <span class="hide-phone">{plan.active ? "Disable" : "Enable"}</span>

@@ -71,6 +71,9 @@ FROM unnest(
 ) AS c (number, status, next_at, last_at, fired, ended_at, hops)
 WHERE plans.number = c.number
 
+-- name: count_fire
+UPDATE plans SET fired = fired + 1 WHERE number = :number
+
 -- name: list_recurring
 SELECT
     p.number, p.id, o.name AS owner, p.name, p.instruction, p.cron, p.zone, p.catch_up, p.status, p.active, p.next_at,
