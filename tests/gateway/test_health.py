@@ -81,11 +81,8 @@ async def test_it_is_not_ready_while_another_file_is_at_the_path(file: Path) -> 
         assert (await read_health(client))[0] == 503
 
 
-async def test_it_is_not_ready_after_a_commit_failed_until_a_write_succeeds(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
-        monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
+async def test_it_is_not_ready_after_a_commit_failed_until_a_write_succeeds(file: Path) -> None:
+    async with open_gateway(f"sqlite:///{file}", busy_timeout=0.01) as server, open_http_client(server) as client:
         with hold_write_lock(file), structlog.testing.capture_logs() as logs:
             assert await push_event(client) == 503
             for _ in range(3):
@@ -131,9 +128,8 @@ async def test_below_the_reserve_only_what_is_new_is_refused(file: Path, monkeyp
         assert (await read_health(client))[0] == 200
 
 
-async def test_it_names_no_file_and_no_host(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_gateway(f"sqlite:///{file}") as server, open_http_client(server) as client:
-        monkeypatch.setattr(server.store, "_busy_timeout", 0.01)
+async def test_it_names_no_file_and_no_host(file: Path) -> None:
+    async with open_gateway(f"sqlite:///{file}", busy_timeout=0.01) as server, open_http_client(server) as client:
         with hold_write_lock(file):
             await push_event(client)
             _, document = await read_health(client)

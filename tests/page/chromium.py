@@ -186,6 +186,10 @@ class Page:
         """Wait until a function of JavaScript returns true in the page."""
         self.call("waitForFunction", function, argument)
 
+    def pass_time(self, milliseconds: int) -> None:
+        """Have the page do now what it does after or every so many milliseconds (`page_clock`)."""
+        self.evaluate("milliseconds => passTime(milliseconds)", milliseconds)
+
     def count(self, selector: str) -> int:
         return int(self.evaluate("selector => document.querySelectorAll(selector).length", selector))
 

@@ -1,8 +1,6 @@
 """One browser and one gateway for all tests of a process; each test has pages of its own, and names of its own."""
 
 import itertools
-import json
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +12,7 @@ from gatepost.gateway.page_files import PAGE_FOLDER
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page
 from tests.page.hostile_content import STRANGER, STRANGER_SCRIPT, HostileContent, fill_with_hostile_content
+from tests.page.page_clock import build_script
 from tests.residents.model_server import Answer, CompletionRequest, Say, Script
 from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
@@ -21,20 +20,6 @@ from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripte
 Cookies = dict[tuple[str, str], str]
 
 _numbers = itertools.count(1)
-
-TOASTS_FILE = Path(__file__).parents[2] / "web" / "src" / "ui" / "toasts.tsx"
-#: keeps the messages at the edge: how long somebody takes to read them is no matter of how fast this machine is
-KEEP_TOASTS = """(() => {
-    const setTimer = window.setTimeout;
-    window.setTimeout = (run, time, ...rest) => (TIMES.includes(time) ? 0 : setTimer(run, time, ...rest));
-})()"""
-
-
-def build_script() -> str:
-    """Return what runs in every page before its own scripts."""
-    times = [int(time) for time in re.findall(r"(?m)^const (?:SHORT|LONG) = (\d+);$", TOASTS_FILE.read_text())]
-    assert len(times) == 2, "the times of toasts have other names now"
-    return KEEP_TOASTS.replace("TIMES", json.dumps(times))
 
 
 class Scripts(dict[str, Script]):

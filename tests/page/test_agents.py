@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.page.chromium import PHONE, Chromium
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
+from tests.page.page_clock import UNDO_TIME
 from tests.residents.model_server import Answer, CompletionRequest, PausePoint, Say, Use
 from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
@@ -86,6 +87,8 @@ def test_home_shows_what_needs_the_person(gateway: ScriptedGateway, open_page: P
     page.wait_for(".home-row:has-text('The build is red')")
     page.wait_for(".figure:has-text('to decide') .figure-value:has-text('1')")
     page.click(".home .decision:has-text('Ship it?') >> button:has-text('Yes')")
+    page.wait_for(".toast:has-text('Yes')")
+    page.pass_time(UNDO_TIME)
     page.wait_for_count(".home .decision", 0)
     page.click(".figure:has-text('alert')")
     page.wait_for_path("/inbox?type=alert")

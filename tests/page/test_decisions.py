@@ -3,8 +3,10 @@
 import json
 import re
 
+from tests.page.chromium import Page
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.marks import by_night
+from tests.page.page_clock import UNDO_TIME
 from tests.residents.model_server import Answer, CompletionRequest, Say, Use
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
@@ -16,6 +18,13 @@ IS_ANSWERED = """(id) => {
     return JSON.parse(request.responseText).answers.length > 0;
 }"""
 OPTIONS = [{"id": "teal", "label": "Teal"}, {"id": "sand", "label": "Sand"}]
+
+
+def send_answers(page: Page, *ids: str) -> None:
+    """Let the time pass in which answers can be taken back, and wait until they have arrived."""
+    page.pass_time(UNDO_TIME)
+    for id in ids:
+        page.wait_until(IS_ANSWERED, id)
 
 
 def test_an_agent_asks_and_goes_on_with_the_answer(
@@ -44,6 +53,7 @@ def test_an_agent_asks_and_goes_on_with_the_answer(
     page.click(f"{card} >> button:has-text('Sand')")
     page.wait_for(".toast:has-text('Sand')")
     page.wait_for_count(card, 0)
+    page.pass_time(UNDO_TIME)
     page.go(f"/spaces/{tag}")
     page.wait_for(".message:has-text('Painted in Sand')")
 
@@ -70,8 +80,7 @@ def test_a_decision_is_answered_by_keyboard(gateway: ScriptedGateway, open_page:
     page.wait_for(".decision-answers button:focus:has-text('Teal')")
     page.press("Enter")
     page.wait_for(".empty:has-text('Nothing waits for your decision')")
-    for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]:
-        page.wait_until(IS_ANSWERED, decision["id"])
+    send_answers(page, *(decision["id"] for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]))
     outcomes = {
         decision["question"]: (decision["answer"]["option"], decision["answer"]["text"], decision["answer"]["by"])
         for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]
@@ -91,6 +100,8 @@ def test_an_action_is_approved_with_other_arguments(gateway: ScriptedGateway, op
     page.wait_for(".notice:has-text('not a JSON object')")
     page.fill(".code-field", '{"order": 4711, "amount": 100}')
     page.click("button:has-text('Send answer')")
+    page.wait_for(".toast:has-text('Undo')")
+    page.pass_time(UNDO_TIME)
     page.wait_for(".answer-row:has-text('answered')")
     assert gateway.get(f"/decisions/{decision['id']}")["answer"]["args"] == {"order": 4711, "amount": 100}
 
@@ -121,7 +132,8 @@ def test_arguments_are_changed_field_by_field(gateway: ScriptedGateway, open_pag
     page.fill(".label:has-text('lines') >> .field", "[1, 3]")
     assert page.find_violations() == []
     page.press("Control+Enter")
-    page.wait_until(IS_ANSWERED, id)
+    page.wait_for_count(".answer-form", 0)
+    send_answers(page, id)
     assert gateway.get(f"/decisions/{id}")["answer"]["args"] == {
         "amount": 12345678901234567891,
         "lines": [1, 3],
@@ -139,7 +151,8 @@ def test_an_answer_is_taken_back(gateway: ScriptedGateway, open_page: PageOpener
     page.click(".toast:has-text('Teal') button:has-text('Undo')")
     page.wait_for(".decision:has-text('Ship?')")
     page.click("button:has-text('Sand')")
-    page.wait_until(IS_ANSWERED, id)
+    page.wait_for(".toast:has-text('Sand')")
+    send_answers(page, id)
     assert gateway.get(f"/decisions/{id}")["answer"]["option"] == "sand"
     page.click(".toast:has-text('Sand') button:has-text('Undo')")
     page.wait_for(".toast.is-error:has-text('too late')")
@@ -179,8 +192,8 @@ def test_decisions_that_are_alike_are_answered_at_once(
     page.click(".decision-alike button:has-text('All: ') >> nth=0")
     page.wait_for(".toast:has-text('Answered 3 decisions')")
     page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    send_answers(page, *ids)
     for number, id in enumerate(ids):
-        page.wait_until(IS_ANSWERED, id)
         assert gateway.get(f"/decisions/{id}")["answer"]["args"] == {"number": number}
 
 
@@ -211,7 +224,7 @@ def test_a_decision_is_answered_in_the_space(gateway: ScriptedGateway, open_page
     assert page.find_violations() == []
     page.click(".space-decisions button:has-text('Teal')")
     page.wait_for_count(".space-decisions", 0)
-    page.wait_until(IS_ANSWERED, id)
+    send_answers(page, id)
 
 
 def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
@@ -226,8 +239,7 @@ def test_a_question_is_sent_back_and_refused(gateway: ScriptedGateway, open_page
     page.fill(".answer-form textarea", "Say what it costs")
     page.click("button:has-text('Send answer')")
     page.wait_for_count(".decision .decision-answers", 0)
-    for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]:
-        page.wait_until(IS_ANSWERED, decision["id"])
+    send_answers(page, *(decision["id"] for decision in gateway.get("/decisions", asker=f"ana-{tag}")["items"]))
     statuses = {item["question"]: item["status"] for item in gateway.get("/decisions", asker=f"ana-{tag}")["items"]}
     assert statuses == {"Vague?": "revising", "Wrong?": "rejected"}
     page.go("/decisions?show=ended")

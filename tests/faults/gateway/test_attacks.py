@@ -9,7 +9,9 @@ what it relies on fails here.
 import json
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -306,20 +308,34 @@ def test_a_stop_does_not_wait_for_half_requests(tmp_path: Path, connections: Exi
         assert "timeout graceful shutdown exceeded" not in gateway.stderr
 
 
-@pytest.mark.parametrize("length", [f"Content-Length: {32 * MIB}", "Transfer-Encoding: chunked"])
-@pytest.mark.parametrize("headers", [(), ("x-secret-key: wrong",), ("x-public-key: pk", "Authorization: Bearer x")])
-def test_nothing_is_read_of_a_body_without_a_credential(
-    length: str, headers: tuple[str, ...], server: GatewayThread, connections: ExitStack
-) -> None:
-    for path, status in (("/api/inbox", 401), ("/api/inbox/batch", 401), ("/api/spaces", 401), ("/nowhere", 404)):
-        connection = connect(connections, server).send_request(f"POST {path}", length, "Expect: 100-continue", *headers)
-        assert connection.read_status() == status  # and not 100: the body was never sent
-        connection.close()
-    huge_connection = connect(connections, server).send_request("POST /api/inbox/batch", length, *headers)
-    for _ in range(32):
-        huge_connection.send(b"100000\r\n" + b" " * MIB + b"\r\n" if "chunked" in length else b" " * MIB)
-    assert huge_connection.read_status() == 401
-    assert huge_connection.has_ended()
+LENGTHS: Final = (f"Content-Length: {32 * MIB}", "Transfer-Encoding: chunked")
+#: headers of callers without a credential
+STRANGERS: Final = ((), ("x-secret-key: wrong",), ("x-public-key: pk", "Authorization: Bearer x"))
+
+
+def send_huge_body(server: GatewayThread, length: str, headers: tuple[str, ...]) -> tuple[int, bool]:
+    """Return the status of the answer, and whether the gateway closed the connection after it."""
+    with ExitStack() as stack:
+        connection = connect(stack, server).send_request("POST /api/inbox/batch", length, *headers)
+        for _ in range(32):
+            connection.send(b"100000\r\n" + b" " * MIB + b"\r\n" if "chunked" in length else b" " * MIB)
+        return connection.read_status(), connection.has_ended()
+
+
+def test_nothing_is_read_of_a_body_without_a_credential(server: GatewayThread, connections: ExitStack) -> None:
+    for length, headers in product(LENGTHS, STRANGERS):
+        for path, status in (("/api/inbox", 401), ("/api/inbox/batch", 401), ("/api/spaces", 401), ("/nowhere", 404)):
+            connection = connect(connections, server)
+            connection.send_request(f"POST {path}", length, "Expect: 100-continue", *headers)
+            assert connection.read_status() == status, (path, length, headers)  # and not 100: the body was never sent
+            connection.close()
+    # At the same time: each of them is listened to for a second before it is closed.
+    with ThreadPoolExecutor(len(LENGTHS) * len(STRANGERS)) as threads:
+        outcomes = {
+            (length, headers): threads.submit(send_huge_body, server, length, headers)
+            for length, headers in product(LENGTHS, STRANGERS)
+        }
+    assert {case: outcome.result() for case, outcome in outcomes.items()} == dict.fromkeys(outcomes, (401, True))
 
 
 def test_a_refusal_closes_the_connection(server: GatewayThread, connections: ExitStack) -> None:

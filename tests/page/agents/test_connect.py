@@ -9,6 +9,7 @@ from tests.guests.claude_code import ClaudeCodeSession
 from tests.page.chromium import PHONE, Page
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
+from tests.page.page_clock import CONNECT_INTERVAL
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 
@@ -51,6 +52,7 @@ def test_a_program_is_connected_by_the_command_that_is_copied(
     session = run_copied(command, tmp_path)
     gateway.post("/inbox", to=name, source="test", subject="Main is red")
     session.start()
+    page.pass_time(CONNECT_INTERVAL)
     page.wait_for("dialog [role=status]:has-text('Claude Code'):has-text('is here: seen')")
     session.submit_prompt("What is new?")
     assert "Main is red" in "".join(session.contexts)

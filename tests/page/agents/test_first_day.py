@@ -12,6 +12,7 @@ import httpx2
 from tests.page.agents.test_connect import read_command, run_copied
 from tests.page.chromium import Chromium, Page
 from tests.page.conftest import PageOpener, Scripts
+from tests.page.page_clock import CONNECT_INTERVAL, UNDO_TIME
 from tests.residents.model_server import Say
 from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
@@ -75,6 +76,8 @@ def test_the_first_day_of_somebody_new(node: Path, chromium: Chromium, tmp_path:
         gateway.post("/decisions", **question, options=[{"id": "y", "label": "Yes"}, {"id": "n", "label": "No"}])
         visitor.open_view("Home")
         visitor.click(".home .decision:has-text('Ship it?') >> button:has-text('Yes')")
+        page.wait_for(".toast:has-text('Yes')")
+        page.pass_time(UNDO_TIME)
         page.wait_for_count(".home .decision button:has-text('Yes')", 0)
 
         visitor.open_view("Plans")
@@ -108,6 +111,7 @@ def test_the_first_day_of_somebody_new(node: Path, chromium: Chromium, tmp_path:
         page.press("Enter")
         session = run_copied(read_command(page), tmp_path)
         session.start()
+        page.pass_time(CONNECT_INTERVAL)
         page.wait_for("dialog [role=status]:has-text('is here: seen')")
         visitor.click("dialog button:has-text('Done')")
         page.wait_for(".guest-session:has-text('Claude Code')")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.guests.claude_code import ClaudeCodeSession
 from tests.page.conftest import PageOpener
+from tests.page.page_clock import SESSION_INTERVAL
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
@@ -34,10 +35,13 @@ def test_a_guest_shows_its_sessions_and_what_it_has_read(
     gateway.post("/inbox", to=name, source="test", subject="Main is red")
     session = open_session(gateway, tmp_path, name)
     session.start()
+    page.pass_time(SESSION_INTERVAL)
     page.wait_for(".guest-session:has-text('Claude Code'):has-text('waits for its person') time")
     page.wait_for(".delivery:has-text('Main is red') .badge:has-text('not proved yet')")
     session.submit_prompt("What is new?")
+    page.pass_time(SESSION_INTERVAL)
     page.wait_for(".delivery:has-text('Main is red') .badge:has-text('read: proved')")
     session.end()
+    page.pass_time(SESSION_INTERVAL)
     page.wait_for(".guest-session .badge:has-text('ended')")
     assert page.find_violations() == []

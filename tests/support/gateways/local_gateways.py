@@ -116,10 +116,11 @@ async def open_gateway(
     streams: LiveStreams | None = None,
     run_lifespan: bool = True,
     clock: Clock | None = None,
+    **store_options: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway on a store; without `run_lifespan`, its application is for a server to start."""
     bus = LossyBus(transport, loss_rate, seed=1)
-    store = open_store(url, clock=clock, signal_sink=bus.on_commit, policy=policy)
+    store = open_store(url, clock=clock, signal_sink=bus.on_commit, policy=policy, **store_options)
     streams = streams or LiveStreams()
 
     try:
