@@ -76,7 +76,10 @@ function requestRenderer(): void {
   if (isRequested) return;
   isRequested = true;
   import("./sanitise.js").then(
-    (module) => (render.value = module.renderMarkdown),
+    ({ renderMarkdown, onChange }) => {
+      render.value = renderMarkdown;
+      onChange(() => (render.value = (text) => renderMarkdown(text))); // another function, so all texts are rendered again
+    },
     () => (isRequested = false),
   );
 }

@@ -7,6 +7,7 @@ import DOMPurify from "dompurify";
 import { Marked } from "marked";
 
 import { BoundedLexer } from "./bounded-lexer.js";
+import { decorateCode, onHighlighter } from "./code-blocks.js";
 
 const TAGS = [
   "a", "b", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "li", "ol", "p", "pre",
@@ -30,6 +31,8 @@ marked.use({
 
 const purify = DOMPurify(window);
 purify.addHook("afterSanitizeAttributes", (node) => {
+  // The only class is the language of a block of code.
+  if (node.tagName !== "CODE" || !/^language-[\w+#.-]{1,24}$/.test(node.className)) node.removeAttribute("class");
   if (node.tagName === "TABLE" || node.tagName === "PRE") node.setAttribute("tabindex", "0"); // it may be wide: keys scroll it
   if (node.tagName !== "A") return;
   node.setAttribute("target", "_blank");
@@ -58,19 +61,29 @@ export function renderMarkdown(text: string): DocumentFragment | undefined {
   return fragment?.cloneNode(true) as DocumentFragment | undefined;
 }
 
+/** Call a function when texts look better if they are rendered again. */
+export function onChange(callback: () => void): void {
+  onHighlighter(() => {
+    kept.clear();
+    callback();
+  });
+}
+
 function render(text: string): DocumentFragment | undefined {
   try {
     const html = marked.parser(new BoundedLexer(marked.defaults).lex(text));
     if (html.length > MAX_HTML || html.split("</").length > MAX_ELEMENTS) return undefined;
-    return purify.sanitize(html, {
+    const fragment = purify.sanitize(html, {
       ALLOWED_TAGS: TAGS,
-      ALLOWED_ATTR: ["align", "href", "start"],
+      ALLOWED_ATTR: ["align", "class", "href", "start"],
       ADD_URI_SAFE_ATTR: ["align", "start"], // they are no addresses
       ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
       ALLOW_DATA_ATTR: false,
       ALLOW_ARIA_ATTR: false,
       RETURN_DOM_FRAGMENT: true,
     });
+    decorateCode(fragment);
+    return fragment;
   } catch {
     return undefined; // too much work, or too deeply nested
   }
