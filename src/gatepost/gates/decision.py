@@ -18,22 +18,18 @@ shown, through whichever door it comes.
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from gatepost.core import text
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
-from gatepost.errors import Conflict, Invalid, quote_value
 from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
-from gatepost.gates.proposed_action import Action, AnswerKind, Arguments
+from gatepost.gates.proposed_action import Action, Arguments
 from gatepost.inbox.event import DECISION_KEY, Priority, Ref, Route
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import FieldSet
@@ -41,12 +37,6 @@ from gatepost.operations.operation import FieldSet
 #: rounds of one decision
 MAX_ROUNDS: Final = 3
 MAX_OPTIONS: Final = 20
-_MAX_QUESTION_LENGTH: Final = 10_000
-_MAX_LABEL_LENGTH: Final = 200
-_MAX_TEXT_LENGTH: Final = 10_000
-_MAX_CONTEXT_LENGTH: Final = 64 * 1024
-_MAX_SESSION_LENGTH: Final = 256
-_OPTION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class DecisionOutcome(StrEnum):
@@ -256,150 +246,6 @@ class AnswerSpec(FieldSet, kw_only=True):
         str | None,
         describe("hash of the question that was read: another question is not answered; an action needs it"),
     ] = None
-
-
-def check_question(question: Question, *, max_data_bytes: int, current_deadline: Instant | None = None) -> Question:
-    """
-    Return the question if it can be answered; one with an action gets its options. `current_deadline` stays if the
-    question names none.
-    """
-    if not text.has_visible_text(question.question):
-        raise Invalid("the question is empty", hint="give `question`")
-    text.check_text("question", question.question, _MAX_QUESTION_LENGTH)
-    if question.context is not None:
-        text.check_text("context", question.context, _MAX_CONTEXT_LENGTH)
-    if question.session is not None:
-        text.check_text("session", question.session, _MAX_SESSION_LENGTH)
-    for part in (question.ref.type, question.ref.id) if question.ref is not None else ():
-        text.check_text("reference", part, _MAX_LABEL_LENGTH)
-    if question.action is not None:
-        question = _add_kinds(question, question.action, max_data_bytes)
-    elif question.allow:
-        raise Invalid("`allow` needs `action`", hint="give `action`, or `options` instead")
-    if not question.options and not question.free_text:
-        raise Invalid(
-            "there is no way to answer the question", hint="give `options`, or let it be answered in words: `freeText`"
-        )
-    ids = check_options(question.options)
-    if question.default is not None and question.default not in ids:
-        raise Invalid(
-            f"the default {quote_value(question.default)} is not among the options",
-            hint=f"use {' or '.join(ids)}" if ids else "give `options`",
-        )
-    if question.default is not None and question.action is not None:
-        proposed_action.check_default(question.default, [AnswerKind(id) for id in ids])
-    if question.default is not None and question.deadline is question.within is current_deadline is None:
-        raise Invalid("a default counts at the deadline, and there is none", hint="give `within` or `deadline`")
-    return question
-
-
-def _add_kinds(question: Question, action: Action, max_data_bytes: int) -> Question:
-    """Return the question about an action with the allowed kinds of answers as its options."""
-    proposed_action.check_action(action, max_data_bytes)
-    if question.options or question.free_text:
-        raise Invalid(
-            f"{'`options`' if question.options else '`freeText`'} cannot be combined with `action`",
-            hint="give `allow`, which says what may be answered",
-        )
-    names = {AnswerKind.parse(name) for name in question.allow}
-    kinds = [kind for kind in AnswerKind if kind in names or not names]
-    return replace(
-        question,
-        options=tuple(Option(id=kind.value, label=kind.label) for kind in kinds),
-        free_text=AnswerKind.RESPOND in kinds,
-    )
-
-
-def check_options(options: Sequence[Option]) -> list[str]:
-    """Return the ids of the options."""
-    if len(options) > MAX_OPTIONS:
-        raise Invalid(f"{len(options)} options are too many", hint=f"use at most {MAX_OPTIONS}")
-    ids = [_check_option(option).id for option in options]
-    if len(set(ids)) < len(ids):
-        duplicate_id = next(id for id in ids if ids.count(id) > 1)
-        raise Invalid(f"there are two options {duplicate_id!r}", hint="give each an id of its own")
-    labels = [option.label for option in options]
-    if len(set(labels)) < len(labels):
-        duplicate_label = next(label for label in labels if labels.count(label) > 1)
-        duplicate_ids = [id for id, label in zip(ids, labels, strict=True) if label == duplicate_label]
-        raise Invalid(
-            f"the options {duplicate_ids[0]!r} and {duplicate_ids[1]!r} have the same label",
-            hint="give each one of its own",
-        )
-    return ids
-
-
-def _check_option(option: Option) -> Option:
-    if not _OPTION_ID.fullmatch(option.id):
-        raise Invalid(
-            f"{quote_value(option.id)} is not the id of an option",
-            hint="use up to 63 letters, digits, dots, dashes and underscores, a letter or digit first",
-        )
-    if not text.has_visible_text(option.label):
-        raise Invalid(f"the option {option.id!r} has no label", hint="write the text that respondents choose")
-    text.check_text("label", option.label, _MAX_LABEL_LENGTH)
-    text.check_text("description", option.description, _MAX_QUESTION_LENGTH)
-    return option
-
-
-def complete_answer(decision: Decision, spec: AnswerSpec) -> AnswerSpec:
-    """Return an answer with its kind: words alone are a response to an action."""
-    is_response = decision.action is not None and decision.free_text and spec.option is None and spec.args is None
-    if is_response and not spec.again and not spec.reject and text.has_visible_text(spec.text or ""):
-        return replace(spec, option=AnswerKind.RESPOND.value)
-    return spec
-
-
-def decide_outcome(decision: Decision, spec: AnswerSpec, *, max_data_bytes: int) -> DecisionOutcome:
-    """Return the outcome of an answer to the present question; raise Invalid or Conflict if it does not count."""
-    ids = [option.id for option in decision.options]
-    ways = ([f"`option` ({', '.join(ids)})"] if ids else []) + (["`text`"] if decision.free_text else [])
-    ways_hint = f"give {' or '.join(ways)}"
-    has_text = text.has_visible_text(spec.text or "")
-    if spec.text is not None:
-        text.check_text("text", spec.text, _MAX_TEXT_LENGTH)
-    if spec.context_hash is not None and spec.context_hash != decision.context_hash:
-        raise Conflict(
-            f"the decision {decision.id!r} has changed since that was read", hint="read it again, and answer that"
-        )
-    if spec.option is not None and spec.option not in ids:
-        raise Invalid(f"{quote_value(spec.option)} is not an option of this decision", hint=ways_hint)
-    if spec.again + spec.reject + (spec.option is not None) > 1:
-        raise Invalid("give only one of `option`, `again` and `reject`")
-    if spec.args is not None:
-        _check_edited_args(decision, spec.option, spec.args, max_data_bytes)
-    if spec.option is not None and decision.action is not None:
-        proposed_action.check_answer(AnswerKind(spec.option), ids, has_args=spec.args is not None, has_text=has_text)
-    if spec.reject:
-        return DecisionOutcome.REJECTED
-    if spec.again and not decision.free_text:
-        raise Invalid("this decision cannot be sent back: it takes no free text", hint=ways_hint)
-    if spec.again and not has_text:
-        raise Invalid("a question is sent back with words", hint="give `text`")
-    if spec.option is None and not has_text:
-        raise Invalid("the answer is empty", hint=ways_hint)
-    if spec.option is None and not decision.free_text:
-        raise Invalid("this decision cannot be answered with text alone", hint=ways_hint)
-    if spec.again and decision.iteration >= MAX_ROUNDS:
-        raise Conflict(f"this decision was asked {MAX_ROUNDS} times already", hint="answer it, or reject it")
-    return DecisionOutcome.AGAIN if spec.again else DecisionOutcome.ANSWERED
-
-
-def require_hash(decision: Decision, spec: AnswerSpec) -> None:
-    """Refuse an answer to an action that does not say which question was read: its asker may have changed it."""
-    if decision.action is not None and spec.context_hash is None:
-        raise Invalid(
-            "an answer to an action needs `contextHash`, the hash of the question that was read",
-            hint=f"`gatepost decision show {decision.id}` shows its arguments and its hash",
-        )
-
-
-def _check_edited_args(decision: Decision, option: str | None, args: Arguments, max_data_bytes: int) -> None:
-    if decision.action is None or option is None:
-        can_edit = AnswerKind.EDIT in (decision.allow or ())
-        hint = "give `option` edit, too" if can_edit else "leave it out"
-        raise Invalid("`args` needs the answer 'edit' to an action", hint=hint)
-    proposed_action.check_args(args, max_data_bytes)
 
 
 def compute_context_hash(question: Question) -> str:

@@ -31,22 +31,30 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.gates import (
-    decision as rules,
     decision_event_actions as decision_events,
     decision_rows as decisions,
+    decision_rule,
     gate as gate_rules,
     gate_actions as gates,
     gate_rows,
     proposed_action,
 )
 from gatepost.gates.decision import (
+    MAX_ROUNDS,
     Answer,
     AnswerOrigin,
     AnswerSpec,
     Decision,
+    DecisionAsked,
+    DecisionEnded,
     DecisionOutcome,
+    DecisionRevised,
     DecisionStatus,
     Question,
+    build_event_key,
+    compute_context_hash,
+    describe_answer,
+    render_answer,
 )
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
@@ -73,7 +81,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends, unless it is
     followed.
     """
-    question = rules.check_question(question, max_data_bytes=tx.policy.data)
+    question = decision_rule.check_question(question, max_data_bytes=tx.policy.data)
     if by is None:
         raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
@@ -117,19 +125,19 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     for respondent in respondents:
         tx.execute_later("gates/respondents/insert", decision=decision.number, entity=respondent.number)
     decision_events.push_question(tx, decision, asker, respondents)
-    tx.react(rules.DecisionAsked(decision, respondents))
+    tx.react(DecisionAsked(decision, respondents))
     return _read(tx, id)
 
 
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = _lock_decision(tx, id, by)
-    question = rules.check_question(question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline)
+    question = decision_rule.check_question(question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     _check_open(decision, tx.now)
-    if decision.iteration >= rules.MAX_ROUNDS:
-        raise Conflict(f"the decision {id!r} was asked {rules.MAX_ROUNDS} times already", hint="withdraw it, or wait")
+    if decision.iteration >= MAX_ROUNDS:
+        raise Conflict(f"the decision {id!r} was asked {MAX_ROUNDS} times already", hint="withdraw it, or wait")
     respondents = [entity for entity in decision_events.find_entities(tx, decision.respondents) if entity.is_live]
     decision_events.close_question(tx, decision, respondents, actor)
     deadline = gate_rules.resolve_deadline(tx.now, question.deadline, question.within) or decision.deadline
@@ -150,7 +158,7 @@ def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> D
     hops = chains.count_next_hops(tx, actor)
     tx.execute_later("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
     decision_events.push_question(tx, revision, directory.find_live(tx, decision.asker), respondents)
-    tx.react(rules.DecisionRevised(revision))
+    tx.react(DecisionRevised(revision))
     return _read(tx, id)
 
 
@@ -167,9 +175,9 @@ def answer(
     _check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
         raise _build_late_error(decision)
-    reply = rules.complete_answer(decision, reply)
-    outcome = rules.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
-    rules.require_hash(decision, reply)
+    reply = decision_rule.complete_answer(decision, reply)
+    outcome = decision_rule.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
+    decision_rule.require_hash(decision, reply)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
     return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, origin=origin)
 
@@ -268,7 +276,7 @@ def end(
     if outcome.gate_ending is not None:
         gates.end(tx, gate, outcome.gate_ending, _describe_answer(decision, answer), actor, hops=hops, notify=False)
     decision_events.close_question(tx, decision, decision_events.find_entities(tx, decision.respondents), actor)
-    tx.react(rules.DecisionEnded(decision, answer))
+    tx.react(DecisionEnded(decision, answer))
     data = decision_events.push_outcome(tx, decision, answer, gate, actor, hops, origin)
     if tx.policy.has_answer_command and outcome in _ANSWER_OUTCOMES:
         jobs.add(tx, ANSWER_JOB, data)
@@ -281,13 +289,13 @@ def find_outcome_event(tx: Reader, decision: Decision) -> str | None:
     last, asker = decision.last_answer, directory.find(tx, decision.asker)
     if last is None:
         return None
-    return items.find_by_key(tx, [asker.number], rules.build_event_key(decision, last.iteration)).get(asker.number)
+    return items.find_by_key(tx, [asker.number], build_event_key(decision, last.iteration)).get(asker.number)
 
 
 def _get_question_fields(question: Question) -> dict[str, Any]:
     """Return the fields of a decision that each round sets anew, except its deadline."""
     names = ("question", "action", "options", "free_text", "urgency", "default", "context", "ref")
-    return {name: getattr(question, name) for name in names} | {"context_hash": rules.compute_context_hash(question)}
+    return {name: getattr(question, name) for name in names} | {"context_hash": compute_context_hash(question)}
 
 
 def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
@@ -320,7 +328,7 @@ def _describe_answer(decision: Decision, answer: Answer) -> str:
     id, because a label alone may be ambiguous.
     """
     if decision.action is not None:
-        text = rules.render_answer(decision, answer)
+        text = render_answer(decision, answer)
     else:
         option_text = f"{answer.option} ({decision.find_label(answer.option)})" if answer.option is not None else None
         text = " - ".join(part for part in (option_text, answer.text) if part)
@@ -356,10 +364,10 @@ def _build_late_error(decision: Decision) -> Late:
     if last.outcome is DecisionOutcome.AGAIN:
         description = f"was sent back{by}: {quote_value(last.text, 200)}"
         hint = f"{decision.asker!r} has to revise it"
-        return Late(f"the decision {decision.id!r} {description}", hint=hint, winner=rules.describe_answer(decision))
-    answer_text = rules.render_answer(decision, last)
+        return Late(f"the decision {decision.id!r} {description}", hint=hint, winner=describe_answer(decision))
+    answer_text = render_answer(decision, last)
     description = f"was {last.outcome} already{by}" + (f": {quote_value(answer_text, 200)}" if answer_text else "")
-    return Late(f"the decision {decision.id!r} {description}", winner=rules.describe_answer(decision))
+    return Late(f"the decision {decision.id!r} {description}", winner=describe_answer(decision))
 
 
 def _read(tx: Transaction, id: str) -> Decision:
