@@ -46,8 +46,8 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             unit=millis,
             target=at_most(2.0),
         )
-        [topic] = recorded.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="bob")
-        stored_messages = recorded.read_sync(ledger.page_messages, topic, limit=1_000_000)
+        [topic] = recorded.read_sync(ledger.list_topics, kind=TopicKind.INBOUND, viewer="bob")
+        stored_messages = recorded.read_sync(ledger.list_messages, topic, limit=1_000_000)
         messages = [stored.message for stored in stored_messages]
         contents = [message.content for message in messages]
 

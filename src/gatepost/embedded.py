@@ -206,7 +206,7 @@ class Gatepost:
 
     async def inbox(self, name: str) -> list[Item]:
         """Return the first items of an inbox (100 at most), in order of arrival."""
-        return await self._store.read(inbox.page, name)
+        return await self._store.read(inbox.list_page, name)
 
     async def send(self, request: Request[R]) -> R:
         """Return the answer to any request, such as `AddGate(...)`, as the administrator."""

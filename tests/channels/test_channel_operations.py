@@ -58,7 +58,7 @@ def ask(gateway: Gateway, user: int = 66, name: str = "Eve") -> str:
 
 
 def list_states(gateway: Gateway) -> list[PairingState]:
-    return [entry.state for entry in gateway.store.read_sync(pairing.page)]
+    return [entry.state for entry in gateway.store.read_sync(pairing.list_page)]
 
 
 async def test_channels_are_listed_with_what_waits_and_what_is_wrong(
@@ -140,7 +140,7 @@ async def test_a_user_is_let_in_refused_and_let_go(gateway: Gateway, admin: http
 
 async def test_nobody_but_the_administrator_lets_users_in(gateway: Gateway) -> None:
     code = ask(gateway)
-    request_id = gateway.store.read_sync(pairing.page)[0].id
+    request_id = gateway.store.read_sync(pairing.list_page)[0].id
     credentials: list[Mapping[str, str]] = [
         {"x_nobody": "yes"},
         {"x_secret_key": gateway.create_key(entity="husam")},
@@ -205,7 +205,7 @@ async def test_nothing_shows_a_code_or_a_token(gateway: Gateway, admin: httpx2.A
         for path in ("/api/channels", PAIRINGS, "/api/triggers", "/api/triggers/desk", "/health", "/metrics")
     ]
     texts.append((await admin.post(PAIRINGS, json={"code": code})).text)
-    texts += [repr(gateway.store.read_sync(verb)) for verb in (pairing.page, conversations.list_statuses)]
+    texts += [repr(gateway.store.read_sync(verb)) for verb in (pairing.list_page, conversations.list_statuses)]
     texts.append(repr(gateway.store.read_sync(triggers.show, "desk")))
 
     for text in texts:

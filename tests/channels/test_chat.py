@@ -46,7 +46,7 @@ def send(store: Store, content: str, person: str = "husam", **fields: Any) -> tu
 
 
 def read(store: Store, **filters: Any) -> list[SharedEntry]:
-    return store.read_sync(shared_inbox.page, limit=10_000, **filters)
+    return store.read_sync(shared_inbox.list_page, limit=10_000, **filters)
 
 
 async def read_entry(frames: AsyncIterator[StreamFrame]) -> StreamFrame:
@@ -153,7 +153,7 @@ class TestRoutes:
             assert (await analyst.post("/api/inbox", json=push)).status_code == 403
             outcomes = (await analyst.post("/api/inbox/batch", json={"pushes": [push]})).json()["items"]
             assert "error" in str(outcomes) or outcomes[0].get("status") == 403
-        assert gateway.store.read_sync(inbox.page, "analyst") == []
+        assert gateway.store.read_sync(inbox.list_page, "analyst") == []
 
     async def test_a_repeat_with_its_key_is_written_once(self, gateway: Gateway) -> None:
         async with gateway.open_client() as administrator:
@@ -287,15 +287,15 @@ class TestUserAgent:
     async def test_what_people_write_is_passed_on_as_it_is(self, store: Store) -> None:
         assert AgentConfig(model=ModelChoice(name=USER_AGENT)).has_mind is False
         _, events = send(store, "What is the plan?")
-        [item] = store.read_sync(inbox.page, "user-agent")
+        [item] = store.read_sync(inbox.list_page, "user-agent")
         assert [item.event.id] == events
         await self.run_cycle(store)
-        [passed] = [item.event for item in store.read_sync(inbox.page, "strategist")]
+        [passed] = [item.event for item in store.read_sync(inbox.list_page, "strategist")]
         original = item.event
         assert (passed.type, passed.route) == (EventType.CHANNEL, Route("cli", "cli-husam"))
         for name in ("content", "data", "sender", "source", "priority", "trust"):
             assert getattr(passed, name) == getattr(original, name)
-        assert [(run.status, run.model) for run in store.read_sync(runs.page, agent="user-agent")] == [
+        assert [(run.status, run.model) for run in store.read_sync(runs.list_page, agent="user-agent")] == [
             (RunStatus.COMPLETED, "user-agent")
         ]
         store.run_sync(replies.reply, passed.id, "Wait and see", by="strategist")
@@ -305,7 +305,7 @@ class TestUserAgent:
         store.run_sync(directory.retire, "strategist")
         send(store, "What is the plan?")
         await self.run_cycle(store)
-        [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+        [unrouted] = store.read_sync(unrouted_messages.list_page, by=None)
         assert (unrouted.envelope.content, unrouted.reason.value) == ("What is the plan?", "no_target")
         assert len(read(store)) == 1
 

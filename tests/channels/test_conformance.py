@@ -37,7 +37,7 @@ class CliDriver(ChannelDriver):
         self.store.run_sync(chat.reset, SendChat(content="", to=AGENT), sender=user)
 
     def list_sent(self, user: str) -> Sequence[str]:
-        entries = self.store.read_sync(shared_inbox.page, viewer=user, channel="cli")
+        entries = self.store.read_sync(shared_inbox.list_page, viewer=user, channel="cli")
         return [entry.content for entry in entries if entry.kind is not EntryKind.USER_PROMPT]
 
     async def wait_until(self, condition: Callable[[], object]) -> None:

@@ -175,7 +175,7 @@ async def test_a_worker_goes_on_and_stops_whatever_a_provider_does(impatient: No
             Channels(watched_store, options, "tests").run(bus, 0.02),
         ):
             await fiend.mule.started.wait()
-            while not (items := store.read_sync(inbox.page, "analyst")):
+            while not (items := store.read_sync(inbox.list_page, "analyst")):
                 await changed.wait()
                 changed.clear()
             author = store.read_sync(directory.find, "analyst")
@@ -184,6 +184,6 @@ async def test_a_worker_goes_on_and_stops_whatever_a_provider_does(impatient: No
                 await changed.wait()
                 changed.clear()
                 kit.clock.advance("1 minute")  # the next attempt is due
-        [alert] = store.read_sync(inbox.page, "admin")
+        [alert] = store.read_sync(inbox.list_page, "admin")
         text = "the trigger 'desk' does not work: the provider 'fiend' raised SystemExit: bye"
         assert (alert.event.content, fiend.sent) == (text, ["hi"])

@@ -64,7 +64,7 @@ def add_channel(store: Store, **config: Any) -> TriggerIntake:
 
 
 def list_events(store: Store, name: str = AGENT) -> list[Event]:
-    return [item.event for item in store.read_sync(inbox.page, name, limit=1_000)]
+    return [item.event for item in store.read_sync(inbox.list_page, name, limit=1_000)]
 
 
 def list_sent(store: Store) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ async def test_a_paired_user_writes_as_its_person(store: Store) -> None:
     assert group.route is not None
     assert (private.route.channel, private.route.session) == ("pigeon", "chat-h%3A1:user-h%3A1")
     assert group.route.session == "chat-team:topic-7:user-h%3A1"
-    assert [entry.content for entry in store.read_sync(shared_inbox.page)] == ["hello", "hello all"]
+    assert [entry.content for entry in store.read_sync(shared_inbox.list_page)] == ["hello", "hello all"]
 
 
 def test_different_ids_never_share_a_session() -> None:
@@ -207,7 +207,7 @@ async def test_nobody_is_paired_who_shares_an_id_with_others(store: Store) -> No
     [event] = list_events(store)
     assert (event.content, event.sender) == ("hello", None)
     assert list_sent(store) == []
-    assert store.read_sync(pairing.page) == []
+    assert store.read_sync(pairing.list_page) == []
 
 
 async def test_a_recording_is_passed_on_without_its_words(store: Store) -> None:
@@ -231,7 +231,7 @@ async def test_a_provider_that_does_not_send_makes_events_of_a_service(store: St
     [event] = list_events(store)
     assert event.route is not None
     assert (event.type, event.route.channel, event.route.session) == (EventType.SERVICE, "bell", "door-front")
-    assert store.read_sync(shared_inbox.page) == []
+    assert store.read_sync(shared_inbox.list_page) == []
     author = store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="on which nothing can be sent"):
         store.run_sync(replies.reply_on_route, event, "hello", author)

@@ -124,7 +124,7 @@ class TestConversation:
 
     async def test_an_entry_is_shown_to_those_who_may_see_it(self, gateway: Gateway) -> None:
         write(gateway, "mine")
-        [entry] = gateway.store.read_sync(shared_inbox.page)
+        [entry] = gateway.store.read_sync(shared_inbox.list_page)
         path = f"/api/shared-inbox/{entry.id}"
         async with (
             gateway.open_client() as administrator,
@@ -202,7 +202,7 @@ class TestStreaming:
         assert {str(frame.topic) for frame in frames} == {"inbox:husam", f"run:{run}"}
         for frame in own_frames:
             assert (frame.data["agent"], frame.data["channel"], frame.data["sessionId"]) == ("ana", "web", "web-husam")
-        [_, entry] = await kit.store.read(shared_inbox.page)
+        [_, entry] = await kit.store.read(shared_inbox.list_page)
         assert own_frames[-1].data["phase"] == "done"
         assert own_frames[-1].data["entryId"] == entry.id
         assert agent.list_messages() == []

@@ -161,7 +161,7 @@ async def test_an_alert_without_a_key_is_known_by_what_it_says(client: Client, s
     request = PushEvent(to="analyst", type=EventType.ALERT, source="ci", content="main is red")
     [first], [second] = [(await client.send(request)).recipients for _ in range(2)]
     assert (first.duplicate, second.duplicate, second.event_id) == (False, True, first.event_id)
-    [item] = store.read_sync(inbox.page, "analyst")
+    [item] = store.read_sync(inbox.list_page, "analyst")
     assert item.event.dedup_key == dedup.build_alert_key(
         Push(to="analyst", type=EventType.ALERT, source="ci", content="main is red")
     )
@@ -185,13 +185,13 @@ async def test_many_pushes_in_one_request(client: Client, store: Store) -> None:
     ]
     assert duplicates == [[False], [False], [True]]
     assert outcomes[2].broadcast == 1
-    assert [item.event.content for item in store.read_sync(inbox.page, "analyst")] == ["one", "three", "four"]
+    assert [item.event.content for item in store.read_sync(inbox.list_page, "analyst")] == ["one", "three", "four"]
 
 
 async def test_all_inboxes_page_by_page(client: Client, store: Store) -> None:
     for number in range(3):
         await push(client, "*", str(number))
-    all_items = [ItemView.of(item) for item in store.read_sync(inbox.page)]
+    all_items = [ItemView.of(item) for item in store.read_sync(inbox.list_page)]
     assert len(all_items) == 9
     assert await collect(client.list_all(ListItems())) == all_items
     assert await collect(client.list_all(ListItems(), limit=4)) == all_items[:4]
@@ -205,7 +205,7 @@ async def test_claim_ack_release_drain(client: Client, store: Store) -> None:
     assert batch.text.startswith("INBOX (2 events, 2 more waiting, ")
     assert ([item.event_id for item in batch.items], batch.held) == (events[:2], 2)
     assert (await client.send(build_end(ReleaseClaim, batch, failed=(events[0],)))).released == 2
-    assert [item.attempts for item in store.read_sync(inbox.page, "analyst")] == [1, 0, 0, 0]
+    assert [item.attempts for item in store.read_sync(inbox.list_page, "analyst")] == [1, 0, 0, 0]
 
     second_batch = await client.send(ClaimBatch(name="analyst", owner="s-1", limit=1))
     assert (await client.send(build_end(AckClaim, second_batch))).delivered == 1

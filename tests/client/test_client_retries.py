@@ -76,10 +76,13 @@ async def test_writes_are_done_once(
     call = await client.send(TriggerAgent(name="designer", service_name="jira", payload={"issue": 1}))
     assert not call.duplicate
     assert proxy.request_count == 5 * (len(fates) + 1)
-    contents = [item.event.content for item in store.read_sync(inbox.page, "analyst")]
+    contents = [item.event.content for item in store.read_sync(inbox.list_page, "analyst")]
     assert contents == ["precious", "precious", "said"]
     assert [MessageView.of(stored) for stored in store.read_sync(spaces.read, "q4-report")] == [message]
-    assert [item.event.id for item in store.read_sync(inbox.page, "designer")] == [broadcast.event_id, call.event_id]
+    assert [item.event.id for item in store.read_sync(inbox.list_page, "designer")] == [
+        broadcast.event_id,
+        call.event_id,
+    ]
 
 
 async def test_an_ack_is_done_once(client: Client, proxy: LossyProxy) -> None:
@@ -100,11 +103,11 @@ async def test_a_batch_is_repeated_only_if_every_push_has_a_key(
     keyed_pushes = [PushEvent(to="analyst", content=key, dedup_key=key) for key in ("one", "two")]
     outcomes = await client.send(PushEvents.of(keyed_pushes))
     assert len(outcomes.items) == 2
-    assert [item.event.content for item in store.read_sync(inbox.page, "analyst")] == ["one", "two"]
+    assert [item.event.content for item in store.read_sync(inbox.list_page, "analyst")] == ["one", "two"]
     proxy.outcomes.append(RequestOutcome.UNANSWERED)
     with pytest.raises(Unavailable):
         await client.send(PushEvents.of([*keyed_pushes, PushEvent(to="analyst", content="three")]))
-    assert [item.event.content for item in store.read_sync(inbox.page, "analyst")] == ["one", "two", "three"]
+    assert [item.event.content for item in store.read_sync(inbox.list_page, "analyst")] == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize("fate", [RequestOutcome.UNANSWERED, RequestOutcome.LOST, RequestOutcome.NOT_NOW])
@@ -117,7 +120,7 @@ async def test_a_claim_is_not_repeated_once_it_was_sent(
     with pytest.raises(Unavailable):
         await client.send(ClaimBatch(name="analyst", owner="s-1"))
     assert proxy.request_count == before + 1
-    [item] = store.read_sync(inbox.page, "analyst")
+    [item] = store.read_sync(inbox.list_page, "analyst")
     assert item.state is (ItemState.CLAIMED if fate is RequestOutcome.UNANSWERED else ItemState.PENDING)
 
 

@@ -52,7 +52,7 @@ async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 def list_contents(store: Store) -> list[str]:
-    return [item.event.content for item in store.read_sync(inbox.page, "analyst", limit=5_000)]
+    return [item.event.content for item in store.read_sync(inbox.list_page, "analyst", limit=5_000)]
 
 
 async def test_each_push_has_its_outcome(door: Door) -> None:

@@ -74,7 +74,7 @@ async def test_a_write_is_done_once(send: Send, proxy: LossyProxy, store: Store,
     ):
         proxy.outcomes.extend(fates)
         await send(request)
-    contents = [item.event.content for item in store.read_sync(inbox.page, "analyst")]
+    contents = [item.event.content for item in store.read_sync(inbox.list_page, "analyst")]
     assert contents == ["precious", "with a key", "said"]
     assert proxy.request_count == 3 * (len(fates) + 1)
 

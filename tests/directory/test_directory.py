@@ -55,7 +55,7 @@ class TestRegistering:
         name, aliases = ("bob", ["free", used_name]) if as_alias else (used_name, ["free"])
         with pytest.raises(Conflict, match=f"the name '{used_name}' is taken"):
             register(store, name, EntityKind.HUMAN, aliases=aliases)
-        assert [entity.name for entity in store.read_sync(directory.page, retired=True)] == ["ann"]
+        assert [entity.name for entity in store.read_sync(directory.list_page, retired=True)] == ["ann"]
         assert register(store, "free").name == "free"
 
     def test_the_error_says_whose_alias_it_is(self, store: Store) -> None:
@@ -93,7 +93,7 @@ class TestRegistering:
     def test_what_is_wrong_is_refused_and_nothing_is_stored(self, store: Store, fields: dict[str, object]) -> None:
         with pytest.raises(Invalid):
             store.run_sync(directory.register, EntitySpec(kind=EntityKind.AGENT, **fields))  # type: ignore[arg-type]
-        assert store.read_sync(directory.page, retired=True) == []
+        assert store.read_sync(directory.list_page, retired=True) == []
 
     def test_an_owner_must_be_there_to_be_told(self, store: Store) -> None:
         register(store, "husam", EntityKind.HUMAN)
@@ -147,13 +147,13 @@ class TestFinding:
         store.run_sync(directory.retire, "z")
 
         def list_names(**filters: object) -> list[str]:
-            return [entity.name for entity in store.read_sync(directory.page, **filters)]  # type: ignore[arg-type]
+            return [entity.name for entity in store.read_sync(directory.list_page, **filters)]  # type: ignore[arg-type]
 
         assert list_names() == ["y", "x"]
         assert list_names(retired=True) == ["z", "y", "x"]
         assert list_names(kind=EntityKind.AGENT, retired=True) == ["z", "x"]
         assert list_names(team="red") == ["y"]
-        first, *_ = store.read_sync(directory.page, retired=True, limit=1)
+        first, *_ = store.read_sync(directory.list_page, retired=True, limit=1)
         assert list_names(after=first.number, limit=1) == ["y"]
         assert first.aliases == ("z-1",)
 

@@ -120,7 +120,10 @@ def test_a_revoked_key_is_nobodys(kit: Kit, store: Store) -> None:
     assert kit.signal_sink.clear() == [Signal(KEYS, "key")]
     assert store.read_sync(keys.find, secret) is None
     assert store.read_sync(keys.find, other_secret) is not None
-    assert [(key.name, key.revoked_at) for key in store.read_sync(keys.page)] == [("", kit.clock.now()), ("ci", None)]
+    assert [(key.name, key.revoked_at) for key in store.read_sync(keys.list_page)] == [
+        ("", kit.clock.now()),
+        ("ci", None),
+    ]
     with pytest.raises(Conflict):
         store.run_sync(keys.revoke, key.id)
     store.run_sync(keys.revoke, agent_key.id)
@@ -175,7 +178,7 @@ def test_a_key_is_for_what_its_kind_says(store: Store) -> None:
     for kind, scope, error_type in cases:
         with pytest.raises(error_type):
             store.run_sync(keys.create, kind=kind, secret=create_secret(), **scope)
-    assert store.read_sync(keys.page) == []
+    assert store.read_sync(keys.list_page) == []
 
 
 @pytest.mark.parametrize(
@@ -196,8 +199,8 @@ def test_a_secret_has_one_form(kind: key_rules.KeyKind, text: str) -> None:
 def test_pages_go_on_after_a_number(store: Store) -> None:
     for number in range(3):
         store.run_sync(keys.create, kind="admin", secret=create_secret(), name=str(number))
-    first: list[Key] = store.read_sync(keys.page, limit=2)
-    rest = store.read_sync(keys.page, after=first[-1].number, limit=2)
+    first: list[Key] = store.read_sync(keys.list_page, limit=2)
+    rest = store.read_sync(keys.list_page, after=first[-1].number, limit=2)
     assert [key.name for key in (*first, *rest)] == ["0", "1", "2"]
 
 
@@ -219,7 +222,7 @@ def test_links_are_in_no_list_and_cannot_be_named(store: Store) -> None:
     register_administrator(store)
     secret = create_secret("lk_")
     link = store.run_sync(sign_in.create_link, secret, "admin")
-    assert store.read_sync(keys.page) == []
+    assert store.read_sync(keys.list_page) == []
     for text in (secret, link.prefix, link.id):
         with pytest.raises(NotFound):
             store.run_sync(keys.revoke, text)

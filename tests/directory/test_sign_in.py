@@ -90,7 +90,7 @@ async def test_of_many_who_use_a_link_at_once_one_is_signed_in(url: str) -> None
         browsers = [Browser(gateway) for gateway in (first_gateway, second_gateway) * 5]
         responses = await asyncio.gather(*(browser.sign_in(token) for browser in browsers))
         assert sorted(response.status_code for response in responses) == [200] + [401] * 9
-        page_keys = [key for key in first_gateway.store.read_sync(keys.page) if key.kind == "page"]
+        page_keys = [key for key in first_gateway.store.read_sync(keys.list_page) if key.kind == "page"]
         assert len(page_keys) == 1
 
 
@@ -407,12 +407,12 @@ async def test_a_browser_that_is_not_used_is_signed_out(gateway: Gateway, clock:
     authenticator._cache.clear()
     assert_refused(await admin.get("/api/caller"), 401)
     create_link(gateway)
-    assert not any(key.kind == "page" for key in gateway.store.read_sync(keys.page)), "and nothing is left of it"
+    assert not any(key.kind == "page" for key in gateway.store.read_sync(keys.list_page)), "and nothing is left of it"
 
 
 async def test_a_busy_page_writes_once_a_day(gateway: Gateway, clock: FakeClock, admin: Browser) -> None:
     def read_end_of_key() -> list[int | None]:
-        return [key.expires_at for key in gateway.store.read_sync(keys.page) if key.kind == "page"]
+        return [key.expires_at for key in gateway.store.read_sync(keys.list_page) if key.kind == "page"]
 
     ends = [read_end_of_key()]
     for _ in range(5):

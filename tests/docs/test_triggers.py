@@ -40,7 +40,7 @@ def test_the_file_that_it_shows_makes_its_triggers(tmp_path: Path) -> None:
         environ = {"ISSUES_SECRET": "a-secret-of-16-characters"}
         for trigger, secret in app.build_file_triggers(configuration, environ):
             assert store.run_sync(file_triggers.apply, trigger, secret)
-        rows = {row.name: row for row in store.read_sync(triggers.page)}
+        rows = {row.name: row for row in store.read_sync(triggers.list_page)}
     assert {name: row.active for name, row in rows.items()} == {
         "report": True,
         "heartbeat": True,

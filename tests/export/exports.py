@@ -192,7 +192,7 @@ def _fill_public_ledger(kit: Kit) -> None:
     store.run_sync(connections.connect, LedgerId(0, 0, 9_003), None, by="ana", note="Hello?")
     topic = store.read_sync(ledger.find_topic, str(inbound))
     assert store.run_sync(connections.record_request, topic, 4, outside, "Let us talk \u2028") is None
-    [request] = store.read_sync(connections.page, state=None, viewer="ana", is_incoming=True)
+    [request] = store.read_sync(connections.list_page, state=None, viewer="ana", is_incoming=True)
     store.run_sync(connections.accept, request.id)
     store.run_sync(connections.open_connection, request.id, LedgerId(0, 0, 7_004), memo="hcs-10:1:60:2:0.0.7002:4")
 

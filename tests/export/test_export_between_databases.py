@@ -107,11 +107,11 @@ class TestGoingOn:
 
     def test_gates_plans_webhooks_and_keys_work(self, moved: tuple[Kit, WaitingRun]) -> None:
         store = moved[0].store
-        [gate] = [one for one in store.read_sync(gates.page, pending=True) if one.name == "Sign-off"]
+        [gate] = [one for one in store.read_sync(gates.list_page, pending=True) if one.name == "Sign-off"]
         store.run_sync(gates.resolve, gate.id, by="husam")
         assert store.run_sync(plans.fire) == 1
-        assert [one.name for one in store.read_sync(plans.page, status=PlanStatus.COMPLETED)] == ["then"]
-        assert [one.active for one in store.read_sync(plans.page) if one.name == "never"] == [False]
+        assert [one.name for one in store.read_sync(plans.list_page, status=PlanStatus.COMPLETED)] == ["then"]
+        assert [one.active for one in store.read_sync(plans.list_page) if one.name == "never"] == [False]
         assert store.read_sync(webhooks.find_open_trigger, "issues").trigger.active
         assert store.read_sync(keys.find, AGENT_KEY) is not None
         assert store.run_sync(spaces.post, "q4-report", sender="husam", content="next").seq == 4

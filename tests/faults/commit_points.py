@@ -75,9 +75,9 @@ class WatchedConnection:
         with self._report_around(statement):
             return self._connection.all_later(statement, parameters)
 
-    def page(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
+    def fetch_page(self, statement: str, parameters: Mapping[str, Any], room: int, /) -> tuple[list[Row], bool]:
         with self._report_around(statement):
-            return self._connection.page(statement, parameters, room)
+            return self._connection.fetch_page(statement, parameters, room)
 
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int:
         with self._report_around(statement):

@@ -149,10 +149,10 @@ def read_outcome(case: LedgerCase) -> dict[str, Any]:
             "records": store.read_sync(_read_records),
             "connections": [
                 (connection.peer_account, connection.state, connection.request, connection.topic is not None)
-                for connection in store.read_sync(connections.page, state=None, viewer=None)
+                for connection in store.read_sync(connections.list_page, state=None, viewer=None)
             ],
         }
-        for topic in store.read_sync(ledger.page_topics, kind=None, viewer=None):
+        for topic in store.read_sync(ledger.list_topics, kind=None, viewer=None):
             _check_copy(store, topic, case.network)
     with open_database(case.url) as query:
         outcome["steps"] = _count_steps(query)
@@ -181,14 +181,14 @@ def _count_steps(query: RunQuery) -> dict[str, int]:
 def _label_ids(tx: Reader, network: HederaNetwork) -> dict[str, str]:
     """Return names for the accounts and topics that were made."""
     labels = {}
-    for entity in directory.page(tx, limit=1_000):
+    for entity in directory.list_page(tx, limit=1_000):
         account = topics.find_account(tx, NETWORK, entity.number)
         if account is not None:
             labels[str(account)] = f"<{entity.name}>"
             profile_topic = topics.read_profile(tx, NETWORK, entity.number)[1]
             if profile_topic is not None:
                 labels[profile_topic] = f"<profile of {entity.name}>"
-    for topic in ledger.page_topics(tx, kind=None, viewer=None):
+    for topic in ledger.list_topics(tx, kind=None, viewer=None):
         labels.setdefault(topic.id, f"<{topic.kind} of {topic.entity or topic.item or topic.memo}>")
     assert len(set(labels.values())) == len(labels)
     return labels
@@ -233,16 +233,16 @@ def _read_inbox(tx: Reader, name: str) -> list[Any]:
             event.trust,
             _shorten(event.content),
         )
-        for event in (item.event for item in inbox.page(tx, name, limit=100))
+        for event in (item.event for item in inbox.list_page(tx, name, limit=100))
     ]
 
 
 def _read_records(tx: Reader) -> list[Any]:
-    mails = mail.page_sent(tx, "ann", thread=None, ref=None, before=None, limit=100)
+    mails = mail.list_sent(tx, "ann", thread=None, ref=None, before=None, limit=100)
     return [
         *((entry.to, entry.post, entry.event is not None, entry.states) for entry in mails),
-        *((note.id, note.post, note.recipients) for note in work.page_notes(tx, TASK)),
-        *((event.id, event.post, event.recipients) for event in work.page_events(tx, TASK)),
+        *((note.id, note.post, note.recipients) for note in work.list_notes(tx, TASK)),
+        *((event.id, event.post, event.recipients) for event in work.list_events(tx, TASK)),
     ]
 
 
@@ -257,5 +257,5 @@ def _check_copy(store: Store, topic: LedgerTopic, network: HederaNetwork) -> Non
         len(messages),
         None,
     )
-    stored_messages = store.read_sync(ledger.page_messages, topic, limit=1_000)
+    stored_messages = store.read_sync(ledger.list_messages, topic, limit=1_000)
     assert [entry.message.content for entry in stored_messages] == [message.content for message in messages]

@@ -123,7 +123,7 @@ class WatchedLedger:
 
 def answer_strangers(tx: Transaction) -> None:
     """Accept the connections that strangers ask for, and end them when they are open."""
-    for connection in connections.page(tx, state=None, viewer=None):
+    for connection in connections.list_page(tx, state=None, viewer=None):
         with suppress(Conflict):  # another process was first
             if connection.is_incoming and connection.state is ConnectionState.REQUESTED:
                 connections.accept(tx, connection.id)

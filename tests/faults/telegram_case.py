@@ -113,7 +113,7 @@ class TelegramCase:
     def read_outcome(self) -> TelegramOutcome:
         """Return what there is, and check what has to be so in any case."""
         with closing(open_store(self._url)) as store:
-            events = [item.event for item in store.read_sync(inbox.page, AGENT, limit=1_000)]
+            events = [item.event for item in store.read_sync(inbox.list_page, AGENT, limit=1_000)]
             assert [store.read_sync(jobs.count_open, kind) for kind in JOB_KINDS] == [0, 0]
         assert self._server.bot.queue.pending == []
         assert self._server.refusals == []

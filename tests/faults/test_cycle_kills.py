@@ -154,10 +154,12 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         create_residents(store, names)
         sleeping_rival = stack.enter_context(RivalProcess(url, stop_at=6))  # a cycle takes nine
         wait_until(lambda: psutil.Process(sleeping_rival.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
-        assert store.read_sync(runs_actions.page, status=RunStatus.RUNNING), "in the middle of many cycles"
+        assert store.read_sync(runs_actions.list_page, status=RunStatus.RUNNING), "in the middle of many cycles"
         other_rival = stack.enter_context(RivalProcess(url))
         other_rival.wait_until_ready()
-        wait_until(lambda: not store.read_sync(runs_actions.page, status=RunStatus.RUNNING), "the other has taken over")
+        wait_until(
+            lambda: not store.read_sync(runs_actions.list_page, status=RunStatus.RUNNING), "the other has taken over"
+        )
         sleeping_rival.process.send_signal(signal.SIGCONT)
         for round_ in range(2):
             for name in names:
@@ -166,33 +168,35 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         assert sleeping_rival.count_refusals() >= 1
         other_rival.count_refusals()
         for name in names:
-            runs = [run for run in store.read_sync(runs_actions.page, agent=name) if run.status is RunStatus.COMPLETED]
+            runs = [
+                run for run in store.read_sync(runs_actions.list_page, agent=name) if run.status is RunStatus.COMPLETED
+            ]
             message_counts = Counter(
                 message.content for message in store.read_sync(spaces.read, f"room-{name}") if message.sender == name
             )
             assert message_counts == {"I am on it.": len(runs), "It is done.": len(runs)}
             assert sum(run.events for run in runs) == 3
-            assert len(store.read_sync(plans.page, name)) == len(runs)
+            assert len(store.read_sync(plans.list_page, name)) == len(runs)
         assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
 def are_all_delivered(tx: Reader, names: Sequence[str]) -> bool:
-    return not runs_actions.page(tx, status=RunStatus.RUNNING) and all(
-        item.state is ItemState.DELIVERED for name in names for item in inbox.page(tx, name)
+    return not runs_actions.list_page(tx, status=RunStatus.RUNNING) and all(
+        item.state is ItemState.DELIVERED for name in names for item in inbox.list_page(tx, name)
     )
 
 
 def read_state(store: Store, name: str) -> dict[str, Any]:
     """All that came of an agent's cycle, without what differs from run to run: ids, times and its name."""
-    runs = store.read_sync(runs_actions.page, agent=name)
-    mail_events = [item.event for item in store.read_sync(inbox.page, "clerk", type=EventType.MAIL, limit=1_000)]
+    runs = store.read_sync(runs_actions.list_page, agent=name)
+    mail_events = [item.event for item in store.read_sync(inbox.list_page, "clerk", type=EventType.MAIL, limit=1_000)]
     document = {
         "runs": [(run.status, run.cycle, run.events, run.steps, run.effects, run.summary) for run in runs],
         "mind": [repr(turn) for turn in store.read_sync(runs_actions.read_mind, name).turns],
         "said": [(message.sender, message.content) for message in store.read_sync(spaces.read, f"room-{name}")],
         "mail": [(event.subject, event.content) for event in mail_events if event.sender and event.sender.name == name],
-        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.read_sync(plans.page, name)],
-        "inbox": [item.state for item in store.read_sync(inbox.page, name)],
+        "plans": [(plan.name, plan.instruction, plan.status) for plan in store.read_sync(plans.list_page, name)],
+        "inbox": [item.state for item in store.read_sync(inbox.list_page, name)],
     }
     text = re.sub(r"\b([a-z]+_)[0-9a-f]{32}", r"\1*", json.dumps(document, default=str))
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)

@@ -62,7 +62,7 @@ def is_overdue(tx: Reader, gate_id: str) -> bool:
 
 
 def list_gate_outcomes(store: Store, name: str) -> list[str]:
-    return [item.event.data["outcome"] for item in store.read_sync(inbox.page, name, type=EventType.GATE)]
+    return [item.event.data["outcome"] for item in store.read_sync(inbox.list_page, name, type=EventType.GATE)]
 
 
 async def _run_worker_until_ended(store: Store, gate: Gate, bus: SignalBus) -> None:

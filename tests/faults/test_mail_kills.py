@@ -71,7 +71,7 @@ def test_what_was_sent_is_there_with_its_record_or_not_at_all(crew_url: str, tmp
     with open_database_alone(crew_url) as query:
         check_finished_lives(query, len(lives))
     with closing(open_store(crew_url)) as store:
-        topics = store.read_sync(ledger.page_topics, kind=None, viewer=None, limit=10_000)
+        topics = store.read_sync(ledger.list_topics, kind=None, viewer=None, limit=10_000)
         assert len(topics) > 3 * len(lives), "two of the newcomer, one of the task"
         for topic in topics:
             verification = store.read_sync(ledger.verify_topic, topic)

@@ -78,7 +78,7 @@ def count_events(store: Store) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for name in ("dora", "emil"):
         after = 0
-        while page := store.read_sync(inbox.page, name, after=after, limit=1_000):
+        while page := store.read_sync(inbox.list_page, name, after=after, limit=1_000):
             counts.update((name, item.event.dedup_key or "") for item in page)
             after = page[-1].event.arrival
     return counts

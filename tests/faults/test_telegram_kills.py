@@ -71,7 +71,7 @@ def add_bot(home: Path, server: TelegramServer, **config: Any) -> None:
 
 def list_contents(home: Path) -> list[str]:
     with closing(open_home(home)) as store:
-        return [item.event.content for item in store.read_sync(inbox.page, "analyst", limit=1_000)]
+        return [item.event.content for item in store.read_sync(inbox.list_page, "analyst", limit=1_000)]
 
 
 def is_delivered(server: TelegramServer) -> bool:

@@ -30,7 +30,7 @@ def show_decision(ctx: StoreContext, decision: Decision) -> Decision:
 
 
 def list_decision_items(ctx: StoreContext, name: str) -> list[Item]:
-    return ctx.store.read_sync(inbox.page, name, type=EventType.DECISION, limit=1_000)
+    return ctx.store.read_sync(inbox.list_page, name, type=EventType.DECISION, limit=1_000)
 
 
 def end_due(ctx: StoreContext) -> None:

@@ -155,7 +155,7 @@ async def test_a_resident_asks_and_runs_what_was_edited(kit: Kit) -> None:
     agent = ScriptedAgent(kit, respond)
     agent.push("send the invoice")
     await agent.run_cycles()
-    [decision] = kit.store.read_sync(decisions.page, asker="ana")
+    [decision] = kit.store.read_sync(decisions.list_page, asker="ana")
     assert (decision.action, decision.allow) == (Action(name="send_invoice", args={**ARGS}), ("accept", "edit"))
     reply = AnswerSpec(option="edit", args={"amount": 90}, context_hash=decision.context_hash)
     kit.store.run_sync(decisions.answer, decision.id, reply, by="husam")
@@ -183,5 +183,5 @@ async def test_a_resident_answers_about_an_action(kit: Kit) -> None:
     results = [turn for turn in agent.model.requests[-1].turns if isinstance(turn, CallResult)]
     assert [result.ok for result in results] == [False, True]
     assert "text cannot be combined with the answer 'edit'" in json.loads(results[0].content)["error"]
-    [item] = kit.store.read_sync(inbox.page, "ben", type=EventType.DECISION)
+    [item] = kit.store.read_sync(inbox.list_page, "ben", type=EventType.DECISION)
     assert (item.event.data["kind"], item.event.data["args"]) == ("edit", {"amount": 90})

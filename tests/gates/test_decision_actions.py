@@ -95,7 +95,7 @@ class TestAsking:
     ) -> None:
         with pytest.raises(error, match=message):
             ask_about_action(ctx, **fields)
-        assert (ctx.store.read_sync(decisions.page), ctx.store.read_sync(gates.page)) == ([], [])
+        assert (ctx.store.read_sync(decisions.list_page), ctx.store.read_sync(gates.list_page)) == ([], [])
 
     def test_the_hint_about_a_default_names_those_that_can_be(self, ctx: StoreContext) -> None:
         with pytest.raises(Invalid) as error:

@@ -124,7 +124,7 @@ class TestAsking:
     ) -> None:
         with pytest.raises(error):
             ask_decision(ctx, by, **fields)
-        assert (ctx.store.read_sync(decisions.page), ctx.store.read_sync(gates.page)) == ([], [])
+        assert (ctx.store.read_sync(decisions.list_page), ctx.store.read_sync(gates.list_page)) == ([], [])
         assert ctx.signal_sink.signals == []
 
     def test_a_list_has_what_is_asked_for(self, ctx: StoreContext) -> None:
@@ -134,7 +134,7 @@ class TestAsking:
         answer_decision(ctx, first, option="yes")
 
         def list_ids(**filters: Any) -> list[str]:
-            return [decision.id for decision in ctx.store.read_sync(decisions.page, **filters)]
+            return [decision.id for decision in ctx.store.read_sync(decisions.list_page, **filters)]
 
         assert list_ids() == list_ids(asked="husam") == list_ids(concerning="husam") == [first.id, second.id]
         assert (
@@ -174,7 +174,7 @@ class TestAnswering:
         [item] = list_decision_items(ctx, "ann")
         assert (item.event.dedup_key, item.event.priority) == (f"decision:{decision.id}:1", Priority.HIGH)
         assert render_event(item.event) == f'[Decision {decision.id}] answered by husam: "Ship it - go"'
-        assert ctx.store.read_sync(inbox.page, "ann", type=EventType.GATE) == []
+        assert ctx.store.read_sync(inbox.list_page, "ann", type=EventType.GATE) == []
         assert ctx.is_balanced()
 
     @check_cases(

@@ -95,7 +95,9 @@ async def test_of_many_answers_one_counts_and_the_others_are_told_which(gateways
         ]
         assert (await expect_json(await second.get(f"/api/gates/{decision['gate']}")))["status"] == "resolved"
     decision_items = [
-        item for item in gateways[0].store.read_sync(inbox.page, "analyst") if item.event.type is EventType.DECISION
+        item
+        for item in gateways[0].store.read_sync(inbox.list_page, "analyst")
+        if item.event.type is EventType.DECISION
     ]
     assert [item.event.dedup_key for item in decision_items] == [f"decision:{decision['id']}:1"]
 
@@ -118,7 +120,7 @@ async def test_a_gate_ends_once(first_gateway: Gateway) -> None:
                 resolution["at"],
             )
     for name in ("analyst", "developer"):
-        keys = [item.event.dedup_key for item in first_gateway.store.read_sync(inbox.page, name)]
+        keys = [item.event.dedup_key for item in first_gateway.store.read_sync(inbox.list_page, name)]
         assert keys == [f"gate:{gate['id']}"]
 
 

@@ -43,13 +43,13 @@ def end_due(store: Store) -> None:
 
 def list_endings(ctx: StoreContext, name: str) -> list[tuple[str, str]]:
     """What somebody has heard of gates: how they ended, and in which words."""
-    items = ctx.store.read_sync(inbox.page, name, type=EventType.GATE, limit=1_000)
+    items = ctx.store.read_sync(inbox.list_page, name, type=EventType.GATE, limit=1_000)
     events = [parse_body(item.event) for item in items]
     return [(event.outcome, event.text) for event in events if isinstance(event, GateEnd)]
 
 
 def list_alerts(ctx: StoreContext, name: str) -> list[Item]:
-    return ctx.store.read_sync(inbox.page, name, type=EventType.ALERT)
+    return ctx.store.read_sync(inbox.list_page, name, type=EventType.ALERT)
 
 
 class TestMaking:
@@ -104,7 +104,7 @@ class TestMaking:
     ) -> None:
         with pytest.raises(error):
             create_gate(ctx, by, **fields)
-        assert ctx.store.read_sync(gates.page) == []
+        assert ctx.store.read_sync(gates.list_page) == []
         assert ctx.signal_sink.signals == []
 
     def test_only_the_administrator_makes_gates_that_run_commands(self, kit: Kit) -> None:
@@ -121,7 +121,7 @@ class TestMaking:
         ctx.store.run_sync(gates.resolve, first.id, by="admin")
 
         def list_names(**filters: Any) -> list[str]:
-            return [gate.name for gate in ctx.store.read_sync(gates.page, **filters)]
+            return [gate.name for gate in ctx.store.read_sync(gates.list_page, **filters)]
 
         assert list_names() == ["review", "rest"]
         assert (
@@ -156,7 +156,7 @@ class TestEnding:
         assert ended_gate.resolution.at == ctx.clock.now()
         assert list_blocking(ctx) == []
         assert list_endings(ctx, "ann") == list_endings(ctx, "bob") == [("resolved", "review: CI green")]
-        [item] = ctx.store.read_sync(inbox.page, "husam", type=EventType.GATE)
+        [item] = ctx.store.read_sync(inbox.list_page, "husam", type=EventType.GATE)
         assert (item.state, item.receipt and item.receipt.owner) == (ItemState.DELIVERED, "husam")
         assert ctx.is_balanced()
 
@@ -449,7 +449,7 @@ def test_what_has_ended_is_forgotten_and_a_plan_that_names_it_goes_first(ctx: St
     ctx.clock.advance(DAY)
     while ctx.store.run_sync(retention.reap):
         pass
-    assert (ctx.store.read_sync(gates.page), ctx.store.read_sync(plans.page)) == ([], [])
+    assert (ctx.store.read_sync(gates.list_page), ctx.store.read_sync(plans.list_page)) == ([], [])
     assert ctx.is_balanced()
 
 

@@ -16,7 +16,7 @@ def build_question(*labels: str) -> Question:
 def test_two_labels_that_are_the_same_are_refused_and_nothing_is_stored(ctx: StoreContext) -> None:
     with pytest.raises(Invalid, match="the options 'option-1' and 'option-3' have the same label"):
         ctx.store.run_sync(decisions.ask, build_question("something else", "A", "B", "A", "B"), by="ann")
-    assert (ctx.store.read_sync(decisions.page), ctx.store.read_sync(gates.page)) == ([], [])
+    assert (ctx.store.read_sync(decisions.list_page), ctx.store.read_sync(gates.list_page)) == ([], [])
 
 
 def test_a_revision_is_no_exception(ctx: StoreContext) -> None:

@@ -53,7 +53,7 @@ class TestBatches:
             assert (answer.status_code, answer.json()["type"]) == (413, "urn:gatepost:problem:too-large")
             assert answer.json()["detail"] == "the batch would make 10989 items, over the limit of 10000"
             assert answer.json()["hint"] == "send smaller batches"
-        assert gateway.store.read_sync(inbox.page, "web-0") == []
+        assert gateway.store.read_sync(inbox.list_page, "web-0") == []
 
     async def test_what_is_for_one_agent_each_is_no_such_batch(self, gateway: Gateway) -> None:
         async with gateway.open_client() as admin:
@@ -72,7 +72,7 @@ class TestBatches:
                 "/api/inbox/batch", json={"pushes": [{"to": "analyst"}, {"to": "team:empty"}]}
             )
         assert (one_answer.status_code, two_answer.status_code, own_answer.status_code) == (200, 413, 200)
-        assert len(gateway.store.read_sync(inbox.page, "web-3")) == 1
+        assert len(gateway.store.read_sync(inbox.list_page, "web-3")) == 1
 
     async def test_cloud_events_of_one_request_are_a_batch_too(
         self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,7 @@ class TestBatches:
             headers = {"authorization": "Bearer " + "s" * 32, "content-type": "application/cloudevents-batch+json"}
             answer = await admin.post("/hooks/ce", content=json.dumps(events), headers=headers)
         assert answer.status_code == 413
-        assert gateway.store.read_sync(inbox.page, "web-0") == []
+        assert gateway.store.read_sync(inbox.list_page, "web-0") == []
 
 
 async def read_all_pages(
@@ -201,12 +201,12 @@ class TestPages:
 
     def test_rows_past_the_end_of_a_page_are_not_read(self, gateway: Gateway, contents: Sequence[str]) -> None:
         def read_rows(tx: Reader) -> tuple[list[Item], bool]:
-            return limit_page(inbox.page)(tx, "analyst", limit=1_000), tx.is_truncated
+            return limit_page(inbox.list_page)(tx, "analyst", limit=1_000), tx.is_truncated
 
         rows, is_truncated = gateway.store.read_sync(read_rows)
         assert is_truncated
         assert len(rows) == 16
-        assert len(gateway.store.read_sync(inbox.page, "analyst", limit=1_000)) == 20
+        assert len(gateway.store.read_sync(inbox.list_page, "analyst", limit=1_000)) == 20
 
     async def test_an_event_of_many_recipients_is_read_once(self, gateway: Gateway) -> None:
         register_team(gateway.store, "web", 30)

@@ -403,7 +403,7 @@ async def test_a_fault_of_ours_says_nothing_of_the_inside(gateway: Gateway, monk
     def raise_error(*_: Any, **__: Any) -> None:
         raise RuntimeError("the secret sauce")
 
-    monkeypatch.setattr(spaces, "page", raise_error)
+    monkeypatch.setattr(spaces, "list_page", raise_error)
     async with gateway.open_client() as admin:
         answer = await admin.get("/api/spaces")
     assert_problem(answer, 500)

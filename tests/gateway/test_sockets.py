@@ -228,7 +228,7 @@ def sqlite_server(tmp_path: Path) -> Iterator[tuple[str, GatewayThread]]:
 
 
 def list_states(server: GatewayThread) -> list[ItemState]:
-    return [item.state for item in server.gateway.store.read_sync(inbox.page, "analyst")]
+    return [item.state for item in server.gateway.store.read_sync(inbox.list_page, "analyst")]
 
 
 def test_what_was_drained_for_one_who_hung_up_comes_again(sqlite_server: tuple[str, GatewayThread]) -> None:
@@ -364,9 +364,9 @@ async def test_fifty_who_post_at_once_are_numbered_without_a_gap(server: Gateway
         numbers = await asyncio.gather(*(post(number) for number in range(50)))
     assert all(writer_seqs == sorted(writer_seqs) for writer_seqs in numbers)
     assert sorted(seq for writer_seqs in numbers for seq in writer_seqs) == list(range(1, 50 * posts_per_writer + 1))
-    items = server.gateway.store.read_sync(inbox.page, "analyst", limit=1_000)
+    items = server.gateway.store.read_sync(inbox.list_page, "analyst", limit=1_000)
     assert len(items) == 50 * posts_per_writer
-    assert server.gateway.store.read_sync(inbox.page, "designer") == []
+    assert server.gateway.store.read_sync(inbox.list_page, "designer") == []
 
 
 async def test_a_reader_that_comes_and_goes_between_two_gateways_over_sockets(url: str, tmp_path: Path) -> None:

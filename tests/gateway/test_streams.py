@@ -185,11 +185,11 @@ def list_written(store: Store, kind: str) -> dict[str, list[Any]]:
     """What there is to be seen of each part."""
     store.run_sync(inbox.claim, "analyst", owner="test", budget=4_000_000, limit=1_000)  # broadcasts are items now
     entries_by_part: dict[str, list[Any]] = {
-        f"space:{space.id}": list(range(1, space.last_seq + 1)) for space in store.read_sync(spaces.page)
+        f"space:{space.id}": list(range(1, space.last_seq + 1)) for space in store.read_sync(spaces.list_page)
     }
     items = []
     after = 0
-    while page := store.read_sync(inbox.page, "analyst", after=after, limit=1_000):
+    while page := store.read_sync(inbox.list_page, "analyst", after=after, limit=1_000):
         items += page
         after = page[-1].event.arrival
     entries_by_part["inbox"] = [(item.event.id, item.event.content) for item in items]
@@ -310,7 +310,7 @@ async def test_who_is_removed_from_one_of_all_spaces_may_come_back_for_the_other
 async def test_the_administrator_watches_all_spaces(deaf_gateway: Gateway) -> None:
     async with await deaf_gateway.open_stream("/api/stream") as stream:
         [connected] = await read_until(stream, "connected")
-        space_ids = [f"space:{space.id}" for space in deaf_gateway.store.read_sync(spaces.page)]
+        space_ids = [f"space:{space.id}" for space in deaf_gateway.store.read_sync(spaces.list_page)]
         assert list_stored(connected) == ["inbox:admin", *space_ids]
         assert {"agents:", "gates:"} < set(connected.data["parts"])
         await post_message(deaf_gateway, "seen")
@@ -429,4 +429,4 @@ async def test_one_who_is_let_in_while_a_page_is_read_stays(deaf_gateway: Gatewa
                 await post_message(deaf_gateway, str(number))
                 assert (await read_until(stream, "space.message"))[-1].data["content"] == str(number)
             deaf_gateway.store.run_sync(spaces.leave, "q4-report", "designer")
-        assert deaf_gateway.store.read_sync(keys.page)
+        assert deaf_gateway.store.read_sync(keys.list_page)

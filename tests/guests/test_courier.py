@@ -35,7 +35,7 @@ async def sessions(courier_setup: CourierSetup, tmp_path: Path) -> GuestSessions
 
 
 def read_states(courier_setup: CourierSetup) -> dict[str, ItemState]:
-    return {item.event.id: item.state for item in courier_setup.store.read_sync(inbox.page, courier_setup.ann)}
+    return {item.event.id: item.state for item in courier_setup.store.read_sync(inbox.list_page, courier_setup.ann)}
 
 
 async def test_what_is_pushed_is_in_the_spool_then_shown_once_and_only_then_delivered(

@@ -79,7 +79,7 @@ def test_an_alert_without_a_key_is_known_by_what_it_says(sqlite_ctx: StoreContex
     repeat = sqlite_ctx.store.run_sync(push.push_event, build_alert(ttl=1_000_000, hops=2))
     assert is_duplicate(repeat)
     assert repeat.event == first.event
-    [item] = sqlite_ctx.store.read_sync(inbox.page, "ann")
+    [item] = sqlite_ctx.store.read_sync(inbox.list_page, "ann")
     assert item.event.dedup_key == dedup.build_alert_key(build_alert())
     assert item.event.dedup_key.startswith("alert:ci:")
 

@@ -31,7 +31,7 @@ def populate_store(kit: Kit) -> None:
 
 
 def list_items(kit: Kit) -> list[Item]:
-    return kit.store.read_sync(inbox.page, "ana")
+    return kit.store.read_sync(inbox.list_page, "ana")
 
 
 def list_states(kit: Kit) -> list[ItemState]:

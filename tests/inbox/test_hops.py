@@ -50,7 +50,7 @@ def expected_hops(history: list[tuple[str, int, int, bool]], now: int) -> int:
 def test_what_an_agent_sends_continues_the_longest_chain(kit: Kit, arrivals: list[Arrival], last: int) -> None:
     """Every example has an agent of its own, because the store stays."""
     name = f"agent-{kit.store.run_sync(lambda tx: tx.new_id('run')).removeprefix('run_')}"
-    known_names = {entity.name for entity in kit.store.read_sync(directory.page)}
+    known_names = {entity.name for entity in kit.store.read_sync(directory.list_page)}
     for other, kind in (("other", EntityKind.AGENT), ("husam", EntityKind.HUMAN)):
         if other not in known_names:
             kit.store.run_sync(directory.register, EntitySpec(name=other, kind=kind))

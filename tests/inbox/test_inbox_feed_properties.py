@@ -74,7 +74,7 @@ def test_each_item_is_seen_once_while_writers_race(kit: Kit) -> None:
 
     followed = follow_feed(store, start, lambda: any(thread.is_alive() for thread in threads), random.Random(0))
 
-    stored = [item.event.content for item in store.read_sync(inbox.page, "ann", limit=10_000)]
+    stored = [item.event.content for item in store.read_sync(inbox.list_page, "ann", limit=10_000)]
     assert Counter(followed) == Counter(stored)
     assert len(stored) > ROUNDS
     for writer in range(WRITERS):

@@ -72,7 +72,7 @@ def test_a_part_of_the_subject_or_the_content_is_found(ctx: StoreContext) -> Non
 def test_page_by_page_nothing_is_missed_or_repeated(full_ctx: StoreContext) -> None:
     contents: list[str] = []
     after = 0
-    while page := full_ctx.store.read_sync(inbox.page, "ann", after=after, limit=2):
+    while page := full_ctx.store.read_sync(inbox.list_page, "ann", after=after, limit=2):
         assert len(page) <= 2
         contents += [item.event.content for item in page]
         after = page[-1].event.arrival
@@ -80,7 +80,9 @@ def test_page_by_page_nothing_is_missed_or_repeated(full_ctx: StoreContext) -> N
 
 
 def test_all_inboxes_together(full_ctx: StoreContext) -> None:
-    all_items = [(item.recipient, item.event.content) for item in full_ctx.store.read_sync(inbox.page, limit=1_000)]
+    all_items = [
+        (item.recipient, item.event.content) for item in full_ctx.store.read_sync(inbox.list_page, limit=1_000)
+    ]
     assert [text for name, text in all_items if name == "ann"] == ALL_CONTENTS
     assert ("bob", "not ann's") in all_items
     assert ("bob", "broadcast") in all_items
@@ -104,9 +106,9 @@ def test_an_event_is_shown_with_each_of_its_recipients(ctx: StoreContext) -> Non
 def test_peeking_changes_nothing_and_is_bounded(ctx: StoreContext) -> None:
     for number in range(5):
         ctx.push_event(str(number))
-    before = ctx.store.read_sync(inbox.page, "ann")
+    before = ctx.store.read_sync(inbox.list_page, "ann")
     assert [item.event.content for item in ctx.store.read_sync(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
-    assert ctx.store.read_sync(inbox.page, "ann") == before
+    assert ctx.store.read_sync(inbox.list_page, "ann") == before
 
 
 def test_the_inbox_of_the_retired_can_still_be_read(ctx: StoreContext) -> None:
@@ -116,11 +118,11 @@ def test_the_inbox_of_the_retired_can_still_be_read(ctx: StoreContext) -> None:
 
 
 def test_whoever_is_unknown_is_named(ctx: StoreContext) -> None:
-    for query in (inbox.peek, inbox.page):
+    for query in (inbox.peek, inbox.list_page):
         with pytest.raises(UnknownAddress, match="there is no entity 'an'"):
             ctx.store.read_sync(query, "an")
     with pytest.raises(UnknownAddress, match="there is no entity 'an'"):
-        ctx.store.read_sync(inbox.page, "ann", sender="an")
+        ctx.store.read_sync(inbox.list_page, "ann", sender="an")
     with pytest.raises(NotFound):
         ctx.store.read_sync(inbox_items.show, "evt_" + "0" * 32)
     with pytest.raises(Invalid):
@@ -128,11 +130,11 @@ def test_whoever_is_unknown_is_named(ctx: StoreContext) -> None:
 
 
 def test_a_page_of_all_inboxes_may_end_between_two_recipients_of_one_event(full_ctx: StoreContext) -> None:
-    all_rows = [(item.recipient, item.event.id) for item in full_ctx.store.read_sync(inbox.page, limit=1_000)]
+    all_rows = [(item.recipient, item.event.id) for item in full_ctx.store.read_sync(inbox.list_page, limit=1_000)]
     for size in (1, 2, 3):
         rows: list[tuple[str, str]] = []
         after, beyond = 0, None
-        while page := full_ctx.store.read_sync(inbox.page, after=after, after_recipient=beyond, limit=size):
+        while page := full_ctx.store.read_sync(inbox.list_page, after=after, after_recipient=beyond, limit=size):
             rows += [(item.recipient, item.event.id) for item in page]
             after, beyond = page[-1].event.arrival, page[-1].recipient
         assert rows == all_rows

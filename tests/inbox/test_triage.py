@@ -80,7 +80,7 @@ class TestDoneAndUndone:
     def test_a_question_that_was_answered_does_not_come_back(self, ctx: StoreContext) -> None:
         question = Question(question="Ship?", free_text=True, respondents=("mira",))
         decision = ctx.store.run_sync(decisions.ask, question, by="admin")
-        [item] = ctx.store.read_sync(inbox.page, "mira")
+        [item] = ctx.store.read_sync(inbox.list_page, "mira")
         ctx.store.run_sync(decisions.answer, decision.id, AnswerSpec(text="yes"), by="mira")
         with pytest.raises(Conflict):
             ctx.store.run_sync(triage.undo, "mira", events=[item.event.id])

@@ -274,7 +274,7 @@ class TestJanitor:
         assert (account.claimed, account.expired, account.pending) == (0, 1, 1)
         kit.clock.advance("2d")
         await self.tidy_and_list_signals(store)
-        assert len(store.read_sync(inbox.page)) == 1, "what had expired is forgotten"
+        assert len(store.read_sync(inbox.list_page)) == 1, "what had expired is forgotten"
         assert store.read_sync(account_actions.list_accounts)[1].is_balanced
 
 

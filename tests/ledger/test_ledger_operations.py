@@ -17,7 +17,7 @@ from gatepost.jobs import job_actions as jobs
 from gatepost.ledger import profile_actions as ledger_profiles, topic_actions as ledger, topic_rows as topics
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.hcs.hcs10_messages import OperatorId
-from gatepost.ledger.running_hash import compute_hash
+from gatepost.ledger.running_hash import compute_running_hash
 from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
@@ -68,7 +68,7 @@ class TestSync:
         store = local.store
         store.run_sync(directory.register, EntitySpec(name="jira", kind=EntityKind.SERVICE))
         store.run_sync(mail.send, MailSpec(to="husam", payload={"text": "hello"}), sender="analyst")
-        entity_count = len(store.read_sync(directory.page))
+        entity_count = len(store.read_sync(directory.list_page))
         async with local.open_client() as admin:
             pages = [await post(admin, "/api/ledger/sync", limit=2)]
             while pages[-1]["next"] is not None:
@@ -119,7 +119,7 @@ class TestSync:
 
     async def test_on_a_public_ledger_writes_jobs(self, public: Gateway) -> None:
         public.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="t1"), by="analyst")
-        entity_count = len(public.store.read_sync(directory.page))
+        entity_count = len(public.store.read_sync(directory.list_page))
         async with public.open_client() as admin:
             page = await post(admin, "/api/ledger/sync")
             assert page == NOTHING_MADE | {"checked": entity_count, "jobs": entity_count + 1}
@@ -335,12 +335,12 @@ def receive_request(tx: Transaction, name: str) -> str:
     id = LedgerId(0, 0, 7_100 + entity.number)
     topics.insert(tx, "testnet", id, TopicKind.INBOUND, "memo", entity=entity.number)
     assert connections.record_request(tx, ledger.find_topic(tx, str(id)), 1, PEER, "Let us talk") is None
-    return connections.page(tx, state=None, viewer=name)[-1].id
+    return connections.list_page(tx, state=None, viewer=name)[-1].id
 
 
 def append_foreign_message(tx: Transaction, name: str) -> str:
     """Append a message that does not count to the inbound topic of an entity; return the topic."""
-    [topic] = ledger.page_topics(tx, kind=TopicKind.INBOUND, viewer=name)
+    [topic] = ledger.list_topics(tx, kind=TopicKind.INBOUND, viewer=name)
     sequence, timestamp, running_hash = topics.lock(tx, topic.number)
     message = TopicMessage(
         topic=topic.ledger_id,
@@ -350,6 +350,6 @@ def append_foreign_message(tx: Transaction, name: str) -> str:
         content=b"{}",
         running_hash=b"",
     )
-    message = replace(message, running_hash=compute_hash(message, running_hash))
+    message = replace(message, running_hash=compute_running_hash(message, running_hash))
     topics.append(tx, topic, [NewMessage(message, refused="0.0.9001 is a stranger")])
     return topic.id

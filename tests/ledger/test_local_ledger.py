@@ -38,12 +38,12 @@ def read_topics(store: Store) -> dict[tuple[str, str | None], list[TopicMessage]
 
 def _read_topics(tx: Reader) -> dict[tuple[str, str | None], list[TopicMessage]]:
     result: dict[tuple[str, str | None], list[TopicMessage]] = {}
-    for topic in ledger.page_topics(tx, kind=None, viewer=None, limit=1_000):
+    for topic in ledger.list_topics(tx, kind=None, viewer=None, limit=1_000):
         verification = ledger.verify_topic(tx, topic)
         assert (verification.proved, verification.first_fault) == (topic.last_sequence, None)
         if topic.last_sequence:
             owner = topic.entity or (str(topic.item) if topic.item else topic.memo)
-            result[topic.kind, owner] = [stored.message for stored in ledger.page_messages(tx, topic, limit=1_000)]
+            result[topic.kind, owner] = [stored.message for stored in ledger.list_messages(tx, topic, limit=1_000)]
     return result
 
 
@@ -150,7 +150,7 @@ def read_file(parts: list[TopicMessage]) -> bytes:
 def test_the_same_file_is_there_once(store: Store) -> None:
     for _ in range(2):
         store.run_sync(work.post_note, TASK, "n" * 5_000, by="ann")
-    files = store.read_sync(ledger.page_topics, kind=TopicKind.FILE, viewer=None)
+    files = store.read_sync(ledger.list_topics, kind=TopicKind.FILE, viewer=None)
     assert len(files) == 1
     assert hcs1.build_file(b"n" * 5_000, "text/markdown")[0] == files[0].memo
 
@@ -228,23 +228,23 @@ def test_what_is_refused_leaves_nothing_on_the_ledger(store: Store) -> None:
 
     with pytest.raises(NotFound):
         store.run_sync(send_and_fail)
-    assert store.read_sync(ledger.page_topics, kind=None, viewer=None) == []
+    assert store.read_sync(ledger.list_topics, kind=None, viewer=None) == []
 
 
 def test_without_a_ledger_nothing_is_posted(ctx: StoreContext) -> None:
     store = ctx.kit.open(policy=Policy(ledger="off"))
     sent = store.run_sync(mail.send, MailSpec(to="bob", payload={"text": "x"}), sender="ann")
     assert sent.posted_at is None
-    assert store.read_sync(ledger.page_topics, kind=None, viewer=None) == []
+    assert store.read_sync(ledger.list_topics, kind=None, viewer=None) == []
 
 
 def test_an_entity_sees_its_own_topics_and_those_of_all(store: Store) -> None:
     send(store, "bob", "x")
     send(store, "ALL", "x" * 5_000)
     store.run_sync(work.post_note, TASK, "n", by="ann")
-    topics = store.read_sync(ledger.page_topics, kind=None, viewer=None)
+    topics = store.read_sync(ledger.list_topics, kind=None, viewer=None)
     visible = {
-        (topic.kind.value, topic.entity) for topic in store.read_sync(ledger.page_topics, kind=None, viewer="bob")
+        (topic.kind.value, topic.entity) for topic in store.read_sync(ledger.list_topics, kind=None, viewer="bob")
     }
     assert visible == {("inbound", "bob"), ("outbound", "bob"), ("broadcast", None), ("work", None)}
     for topic in topics:

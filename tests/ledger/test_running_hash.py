@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.errors import Invalid
-from gatepost.ledger.running_hash import GENESIS_HASH, Proof, compute_hash, verify
+from gatepost.ledger.running_hash import GENESIS_HASH, Proof, compute_running_hash, verify
 from gatepost.ledger.topic import Chunk, LedgerId, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp, parse_message, parse_messages, parse_timestamp
 
@@ -40,7 +40,7 @@ def build_topic(contents: Sequence[bytes], *, topic: str = "0.0.7", first: int =
             content=content,
             running_hash=b"",
         )
-        running_hash = compute_hash(message, running_hash)
+        running_hash = compute_running_hash(message, running_hash)
         messages.append(replace(message, running_hash=running_hash))
     return messages
 

@@ -33,11 +33,11 @@ class Post:
 
     def list_sent(self, sender: str = "ann", **filters: Any) -> list[Mail]:
         defaults: dict[str, Any] = {"thread": None, "ref": None, "before": None, "limit": 100}
-        return self.ctx.store.read_sync(mail.page_sent, sender, **defaults | filters)
+        return self.ctx.store.read_sync(mail.list_sent, sender, **defaults | filters)
 
     def list_thread(self, viewer: str | None, **filters: Any) -> list[Mail]:
         defaults: dict[str, Any] = {"thread": None, "ref": None, "before": None, "limit": 100}
-        return self.ctx.store.read_sync(mail.page_thread, viewer, **defaults | filters)
+        return self.ctx.store.read_sync(mail.list_thread, viewer, **defaults | filters)
 
     def read_events(self, name: str) -> list[Event]:
         return [item.event for item in self.ctx.store.read_sync(inbox.peek, name, limit=1_000)]

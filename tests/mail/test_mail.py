@@ -361,7 +361,7 @@ class TestTypes:
         broadcast = post.send("ALL", message_type="fyi")
 
         def list_events(type: str, *, recipient: str | None = "bob") -> list[str]:
-            items = post.ctx.store.read_sync(inbox.page, recipient, after=0, limit=100, message_type=type)
+            items = post.ctx.store.read_sync(inbox.list_page, recipient, after=0, limit=100, message_type=type)
             return [item.event.id for item in items if item.recipient == "bob"]
 
         for recipient in ("bob", None):

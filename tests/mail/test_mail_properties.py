@@ -171,7 +171,7 @@ class MailMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_sent_box_tells_the_state_of_each(self) -> None:
-        sent_mails = self.store.read_sync(mail.page_sent, "ann", thread=None, ref=None, before=None, limit=1_000)
+        sent_mails = self.store.read_sync(mail.list_sent, "ann", thread=None, ref=None, before=None, limit=1_000)
         assert [sent.id for sent in sent_mails] == [sent.id for sent in reversed(self.mails)]
         shown_states = {(sent.id, entry.name): entry.state for sent in sent_mails for entry in sent.recipients}
         assert shown_states == self.states
@@ -190,7 +190,7 @@ class MailMachine(RuleBasedStateMachine):
     def the_sender_heard_of_each_end_once(self) -> None:
         notices = [
             item.event
-            for item in self.store.read_sync(inbox.page, "ann", limit=1_000)
+            for item in self.store.read_sync(inbox.list_page, "ann", limit=1_000)
             if item.event.type is EventType.SYSTEM
         ]
         heard = sorted((str(notice.ref), "not read" in notice.content) for notice in notices)

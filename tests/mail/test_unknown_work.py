@@ -57,7 +57,7 @@ class TestUnknownItems:
             ctx.store.run_sync(work.post_event, TASK, "started", by="bob"),
         ):
             assert not again.has_added_item
-        assert len(ctx.store.read_sync(work.page_notes, TASK)) == 2
+        assert len(ctx.store.read_sync(work.list_notes, TASK)) == 2
 
     def test_what_cannot_be_a_work_item_is_not_added(self, ctx: StoreContext) -> None:
         for ref in (Ref("epic", "7"), Ref("task", "a b"), Ref("task", "")):
@@ -67,10 +67,10 @@ class TestUnknownItems:
             ctx.store.run_sync(work.post_note, TASK, " ", by="ann")
         with pytest.raises(Invalid):
             ctx.store.run_sync(work.post_event, TASK, "No Event", by="ann")
-        assert ctx.store.read_sync(work.page) == []
+        assert ctx.store.read_sync(work.list_page) == []
 
     def test_reading_adds_nothing(self, ctx: StoreContext) -> None:
-        for read in (work.page_notes, work.page_events):
+        for read in (work.list_notes, work.list_events):
             with pytest.raises(NotFound, match="there is no task '7'"):
                 ctx.store.read_sync(read, TASK)
 

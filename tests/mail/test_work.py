@@ -101,9 +101,9 @@ class TestItems:
         board.add("task", "1", parent=phase.ref)
         board.add("task", "2")
         assert phase.parent == Ref("project", "p")
-        children = board.ctx.store.read_sync(work.page, parent=Ref("phase", "a"))
+        children = board.ctx.store.read_sync(work.list_page, parent=Ref("phase", "a"))
         assert [item.id for item in children] == ["1"]
-        assert [item.id for item in board.ctx.store.read_sync(work.page, type=WorkType.TASK)] == ["1", "2"]
+        assert [item.id for item in board.ctx.store.read_sync(work.list_page, type=WorkType.TASK)] == ["1", "2"]
         with pytest.raises(NotFound):
             board.add("task", "3", parent=Ref("phase", "b"))
 
@@ -123,7 +123,7 @@ class TestItems:
         board.add("task", "a", topic="0.0.1")
         with pytest.raises(Conflict, match=r"^there is a (task|phase|topic) '.*' already$"):
             board.add(type, id, topic=topic)
-        assert len(board.ctx.store.read_sync(work.page)) == 1
+        assert len(board.ctx.store.read_sync(work.list_page)) == 1
 
     @check_cases(
         ("fields", "error"),
@@ -149,7 +149,7 @@ class TestItems:
         with pytest.raises(error) as caught:
             board.add(**{"id": "7"} | fields)
         assert caught.type is error
-        assert board.ctx.store.read_sync(work.page) == []
+        assert board.ctx.store.read_sync(work.list_page) == []
 
     def test_an_unknown_item_is_refused_with_the_nearest(self, board: Board) -> None:
         board.add("task", "schema")
@@ -211,7 +211,7 @@ class TestNotes:
         board.add()
         note = board.note(notify=notify)
         assert (note.event, note.recipients) == (None, ())
-        [kept] = board.ctx.store.read_sync(work.page_notes, TASK)
+        [kept] = board.ctx.store.read_sync(work.list_notes, TASK)
         assert (kept.id, kept.data.note, kept.sender, kept.targets) == (note.id, "look", "ann", tuple(notify))
 
     @pytest.mark.usefixtures("_task", "retired_agent")
@@ -259,8 +259,8 @@ class TestNotes:
         board.ctx.clock.advance(2 * DAY)
         while board.ctx.store.run_sync(retention.reap):
             pass
-        first = board.ctx.store.read_sync(work.page_notes, TASK, limit=2)
-        rest = board.ctx.store.read_sync(work.page_notes, TASK, after=first[-1].number)
+        first = board.ctx.store.read_sync(work.list_notes, TASK, limit=2)
+        rest = board.ctx.store.read_sync(work.list_notes, TASK, after=first[-1].number)
         assert [note.id for note in (*first, *rest)] == ids
 
     def test_a_reply_to_a_note_is_a_note_for_its_author(self, board: Board) -> None:
@@ -303,7 +303,7 @@ class TestEvents:
                 "type": "task.complete",
                 "from_agent": "ann",
                 "reason": "",
-                "uid": board.ctx.store.read_sync(work.page_events, TASK)[1].id,
+                "uid": board.ctx.store.read_sync(work.list_events, TASK)[1].id,
                 "ts": "2026-02-18T09:00:00Z",
             },
         ]
@@ -369,7 +369,7 @@ class TestEvents:
         board.add()
         event = board.report("blocked", reason="é" * 4_000)
         assert event.recipients == ()
-        assert [entry.data.reason for entry in board.ctx.store.read_sync(work.page_events, TASK)] == ["é" * 4_000]
+        assert [entry.data.reason for entry in board.ctx.store.read_sync(work.list_events, TASK)] == ["é" * 4_000]
         assert board.list_records()[0]["event"] is None
 
     def test_a_small_limit_of_content_never_fails_the_event(self, board: Board) -> None:
@@ -411,7 +411,7 @@ class TestEvents:
         assert parse_event(WorkType.TASK, "task.blocked") == parse_event(WorkType.TASK, "blocked") == "blocked"
         board.add("task", "8", topic="0.0.8")
         assert board.report("task.blocked", Ref("task", "0.0.8")).ref == Ref("task", "8")
-        statuses = board.ctx.store.read_sync(work.page, status="blocked")
+        statuses = board.ctx.store.read_sync(work.list_page, status="blocked")
         assert [item.id for item in statuses] == ["8"]
 
     def test_events_of_a_chain_do_not_wake_for_ever(self, board: Board) -> None:

@@ -39,7 +39,7 @@ def push_item(setup: McpSetup, content: str = "hello") -> None:
 
 
 def list_states(setup: McpSetup) -> list[ItemState]:
-    return [item.state for item in setup.store.read_sync(inbox.page, "analyst", limit=100)]
+    return [item.state for item in setup.store.read_sync(inbox.list_page, "analyst", limit=100)]
 
 
 @pytest.mark.parametrize("revision", MODES)

@@ -89,7 +89,7 @@ class TestDeclared:
     def test_a_mistake_makes_no_task(self, setup: McpSetup, client: RawClient) -> None:
         result = ask(client, of=["nobody"])
         assert (result["resultType"], result["isError"]) == ("complete", True)
-        assert setup.store.read_sync(decisions.page) == []
+        assert setup.store.read_sync(decisions.list_page) == []
 
     def test_the_agent_may_stop_meanwhile(self, setup: McpSetup, client: RawClient) -> None:
         ask(client)

@@ -36,7 +36,7 @@ async def test_a_drained_batch_is_delivered_when_the_answer_is_there(setup: McpS
         lines = get_text(result).splitlines()
         assert lines[0].startswith("INBOX (1 event, ")
         assert lines[1:] == ['[Event: test] "first"', f"events: {outcome.event}"]
-        await wait_until(lambda: setup.store.read_sync(inbox.page, "analyst")[0].state is ItemState.DELIVERED)
+        await wait_until(lambda: setup.store.read_sync(inbox.list_page, "analyst")[0].state is ItemState.DELIVERED)
         [item] = (await ToolCaller(client).call("read_inbox"))["items"]
         assert item["state"] == "delivered"
 

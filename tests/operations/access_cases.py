@@ -278,13 +278,13 @@ def add_pairing(tx: Transaction, user: str, *, is_approved: bool, bot: str = "de
     trigger = triggers.show(tx, bot)
     code = pairing.request(tx, trigger, chat=user, user_id=user, display="Eve", random_bits=int(user))
     assert code is not None
-    request = pairing.page(tx)[-1]
+    request = pairing.list_page(tx)[-1]
     return pairing.approve(tx, code, by=None).id if is_approved else request.id
 
 
 def find_inbound_topic(tx: Reader, name: str) -> str:
     """Return the inbound topic of an entity that has sent mail."""
-    [topic] = ledger.page_topics(tx, kind=TopicKind.INBOUND, viewer=name)
+    [topic] = ledger.list_topics(tx, kind=TopicKind.INBOUND, viewer=name)
     return topic.id
 
 

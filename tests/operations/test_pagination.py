@@ -130,7 +130,7 @@ async def test_next_walks_every_list_without_gap_or_repeat(gateway: Gateway) -> 
         resident_runs.create_resident(gateway.store, f"rich-{number}", budget={"tokens": 1000})
         resident_runs.finish_run(gateway.store, resident_runs.begin_run(gateway.store, f"rich-{number}"))
     plan = _fire_plan_and_trigger(gateway, 5)
-    [topic] = gateway.store.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="analyst")
+    [topic] = gateway.store.read_sync(ledger.list_topics, kind=TopicKind.INBOUND, viewer="analyst")
     gateway.store.run_sync(memories.set_memories, "thinker", {f"key {number}": "x" for number in range(5)})
     async with gateway.open_client() as admin:
         for number in range(5):
@@ -203,7 +203,7 @@ def test_every_list_is_walked() -> None:
 
 async def test_next_walks_the_check_of_a_topic(gateway: Gateway) -> None:
     ListFiller.fill(gateway, 7)
-    [topic] = gateway.store.read_sync(ledger.page_topics, kind=TopicKind.INBOUND, viewer="analyst")
+    [topic] = gateway.store.read_sync(ledger.list_topics, kind=TopicKind.INBOUND, viewer="analyst")
     assert topic.last_sequence >= 7
     async with gateway.open_client() as admin:
         for limit in (1, 2, 3, topic.last_sequence, topic.last_sequence + 1):
@@ -263,5 +263,9 @@ async def test_a_page_of_an_inbox_goes_on_where_it_ended_while_more_comes(gatewa
         )
         rest = (await admin.get("/api/inbox/analyst", params={"after": first["next"]})).json()
         event_ids = [row["eventId"] for row in (*first["items"], *rest["items"])]
-        assert len(set(event_ids)) == len(event_ids) == len(gateway.store.read_sync(inbox.page, "analyst", limit=1000))
-        assert gateway.store.read_sync(keys.page)
+        assert (
+            len(set(event_ids))
+            == len(event_ids)
+            == len(gateway.store.read_sync(inbox.list_page, "analyst", limit=1000))
+        )
+        assert gateway.store.read_sync(keys.list_page)

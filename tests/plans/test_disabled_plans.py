@@ -43,7 +43,7 @@ def fire_until(ctx: StoreContext, time: str) -> list[str]:
     ctx.clock.advance(parse_instant(time) - ctx.clock.now())
     while ctx.store.run_sync(plans.fire):
         pass
-    items = ctx.store.read_sync(inbox.page, "ann", limit=1_000)
+    items = ctx.store.read_sync(inbox.list_page, "ann", limit=1_000)
     return [(item.event.dedup_key or "").partition(":2026-")[2].removesuffix(":00Z") for item in items]
 
 
@@ -147,7 +147,7 @@ class TestEnabling:
         enable(ctx, plan)
         assert fire_until(ctx, "2026-02-19T09:00:00Z") == ["02-18T12:00"]
         assert (show(ctx, plan).status, show(ctx, plan).fired) == (PlanStatus.COMPLETED, 1)
-        [item] = ctx.store.read_sync(inbox.page, "ann")
+        [item] = ctx.store.read_sync(inbox.list_page, "ann")
         assert (item.event.data["dueAt"], item.event.created_at) == (MORNING + 3 * HOUR, MORNING + DAY)
 
     def test_what_is_enabled_already_loses_no_slot(self, ctx: StoreContext) -> None:
@@ -192,7 +192,9 @@ class TestGates:
         return disable(ctx, set_plan(ctx, onGate=gate.id))
 
     def list_plan_events(self, ctx: StoreContext) -> list[str]:
-        return [str(item.event.type) for item in ctx.store.read_sync(inbox.page, "ann") if item.event.source == "plan"]
+        return [
+            str(item.event.type) for item in ctx.store.read_sync(inbox.list_page, "ann") if item.event.source == "plan"
+        ]
 
     def test_the_end_of_the_gate_does_not_fire_it(self, ctx: StoreContext, gate: Gate, plan: Plan) -> None:
         ctx.store.run_sync(gates.resolve, gate.id, by=None)

@@ -30,7 +30,7 @@ def run_now(ctx: StoreContext, plan: Plan, *, owner: str | None = None, by: str 
 
 
 def list_items(ctx: StoreContext) -> list[Item]:
-    return ctx.store.read_sync(inbox.page, "ann", limit=100)
+    return ctx.store.read_sync(inbox.list_page, "ann", limit=100)
 
 
 def test_a_plan_that_is_run_fires_now_and_at_its_slot(ctx: StoreContext) -> None:

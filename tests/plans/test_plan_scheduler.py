@@ -105,7 +105,7 @@ class AppCluster:
         """By plan, the slots for which there is an event, in order; each by its key and by what it says."""
         slots: defaultdict[str, list[Instant]] = defaultdict(list)
         after = 0
-        while page := self.kit.store.read_sync(inbox.page, after=after, limit=1_000):
+        while page := self.kit.store.read_sync(inbox.list_page, after=after, limit=1_000):
             for event in (item.event for item in page):
                 plan, due = event.data["planId"], event.data["dueAt"]
                 assert event.dedup_key == f"plan:{plan}:{format_rfc3339(due)}"

@@ -44,7 +44,7 @@ def fire_plans(store: Store) -> int:
 
 
 def list_items(ctx: StoreContext, owner: str) -> list[Item]:
-    return ctx.store.read_sync(inbox.page, owner, limit=10_000)
+    return ctx.store.read_sync(inbox.list_page, owner, limit=10_000)
 
 
 def list_slots(ctx: StoreContext, plan: Plan) -> list[str]:
@@ -188,7 +188,7 @@ class TestSetting:
     ) -> None:
         with pytest.raises(error):
             set_plan(ctx, owner, **fields)
-        assert ctx.store.read_sync(plans.page) == []
+        assert ctx.store.read_sync(plans.list_page) == []
         assert ctx.signal_sink.signals == []
 
     def test_a_plan_needs_a_name_and_a_live_owner(self, ctx: StoreContext) -> None:
@@ -273,7 +273,7 @@ class TestOwnership:
             set_plan(ctx, "bob", id=plan.id, name="mine")
         with pytest.raises(NotFound):
             ctx.store.run_sync(plans.delete, plan.id, owner="bob")
-        assert ctx.store.read_sync(plans.page, "bob") == []
+        assert ctx.store.read_sync(plans.list_page, "bob") == []
         assert show_plan(ctx, plan, owner="ann") == plan
 
     def test_an_administrator_may_everything(self, ctx: StoreContext) -> None:
@@ -296,16 +296,16 @@ class TestOwnership:
     def test_a_page_at_a_time(self, ctx: StoreContext) -> None:
         ann_plans = [set_plan(ctx, runAfter=f"{hours} hours") for hours in range(1, 6)]
         bob_plan = set_plan(ctx, "bob", runAfter="1 day")
-        assert ctx.store.read_sync(plans.page, "ann") == ann_plans
-        assert ctx.store.read_sync(plans.page) == [*ann_plans, bob_plan]
-        first = ctx.store.read_sync(plans.page, "ann", limit=2)
-        assert first + ctx.store.read_sync(plans.page, "ann", after=first[-1].number) == ann_plans
+        assert ctx.store.read_sync(plans.list_page, "ann") == ann_plans
+        assert ctx.store.read_sync(plans.list_page) == [*ann_plans, bob_plan]
+        first = ctx.store.read_sync(plans.list_page, "ann", limit=2)
+        assert first + ctx.store.read_sync(plans.list_page, "ann", after=first[-1].number) == ann_plans
         ctx.clock.advance("2 hours")
         fire_plans(ctx.store)
-        assert [plan.id for plan in ctx.store.read_sync(plans.page, status=PlanStatus.COMPLETED)] == [
+        assert [plan.id for plan in ctx.store.read_sync(plans.list_page, status=PlanStatus.COMPLETED)] == [
             plan.id for plan in ann_plans[:2]
         ]
-        assert ctx.store.read_sync(plans.page, status=PlanStatus.PENDING) == [*ann_plans[2:], bob_plan]
+        assert ctx.store.read_sync(plans.list_page, status=PlanStatus.PENDING) == [*ann_plans[2:], bob_plan]
 
 
 class TestFiring:

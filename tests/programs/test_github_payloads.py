@@ -94,7 +94,7 @@ async def test_every_example_payload_arrives_once_by_the_door_if_it_is_delivered
     async with open_hook(tmp_path) as (gateway, client):
         answers = [await deliver(client, example, number) for number, example in enumerate(examples) for _ in range(2)]
         pongs = [await deliver(client, example, number) for number, example in enumerate(pings, len(examples))]
-        items = gateway.store.read_sync(inbox.page, "ana", limit=2 * PAYLOAD_COUNT)
+        items = gateway.store.read_sync(inbox.list_page, "ana", limit=2 * PAYLOAD_COUNT)
 
     assert {(answer.status_code, answer.text) for answer in pongs} == {(200, "pong")}
     assert {answer.status_code for answer in answers} == {202}
@@ -114,7 +114,7 @@ async def test_a_payload_that_was_changed_or_signed_by_somebody_else_is_refused(
         for proof in (signature, f"sha256={'0' * 64}", "sha256=", "", signature.removeprefix("sha256=")):
             answer = await deliver(client, first, 0, X_Hub_Signature_256=proof)
             assert answer.status_code == 401
-        items = gateway.store.read_sync(inbox.page, "ana")
+        items = gateway.store.read_sync(inbox.list_page, "ana")
 
     assert items == []
 

@@ -220,7 +220,7 @@ class CycleMachine(RuleBasedStateMachine):
     def journals_are_whole(self) -> None:
         message_counts = Counter(message.content for message in self.store.read_sync(spaces.read, "room", limit=200))
         expected_counts = Counter[str]()
-        for run in self.store.read_sync(runs_actions.page, limit=1_000):
+        for run in self.store.read_sync(runs_actions.list_page, limit=1_000):
             steps = self.store.read_sync(runs_actions.list_steps, run.id)
             assert [step.number for step in steps] == list(range(1, len(steps) + 1))
             results = [step.turn for step in steps if isinstance(step.turn, CallResult)]
@@ -241,14 +241,14 @@ class CycleMachine(RuleBasedStateMachine):
         for name in AGENTS:
             event_counts = Counter(
                 event
-                for run in self.store.read_sync(runs_actions.page, agent=name, limit=1_000)
+                for run in self.store.read_sync(runs_actions.list_page, agent=name, limit=1_000)
                 if run.status is not RunStatus.FAILED
                 for step in self.store.read_sync(runs_actions.list_steps, run.id)
                 if isinstance(step.turn, Prompt)
                 for event in step.turn.events
             )
             assert all(count == 1 for count in event_counts.values()), "no event is in two runs that count"
-            running = self.store.read_sync(runs_actions.page, agent=name, status=RunStatus.RUNNING)
+            running = self.store.read_sync(runs_actions.list_page, agent=name, status=RunStatus.RUNNING)
             assert len(running) <= 1
             number = self.store.read_sync(directory.find, name).number
             for event in self.pushed_ids[name]:
@@ -263,7 +263,7 @@ class CycleMachine(RuleBasedStateMachine):
     @invariant()
     def minds_are_what_was_completed(self) -> None:
         for name in AGENTS:
-            runs = self.store.read_sync(runs_actions.page, agent=name, limit=1_000)
+            runs = self.store.read_sync(runs_actions.list_page, agent=name, limit=1_000)
             completed = [run for run in runs if run.status in (RunStatus.COMPLETED, RunStatus.WAITING_TOOL)][::-1]
             mind = self.store.read_sync(runs_actions.read_mind, name)
             resident = self.store.read_sync(agents.show, name)

@@ -314,7 +314,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def _compare_with_model(self, tx: Reader) -> None:
         """In one transaction, because it is done after every step, and nobody writes meanwhile."""
-        list_items = cache(lambda name, event_type: inbox.page(tx, name, type=event_type, limit=1_000))
+        list_items = cache(lambda name, event_type: inbox.list_page(tx, name, type=event_type, limit=1_000))
         assert all(account.is_balanced for account in account_actions.list_accounts(tx))
         for model in self.gate_models:
             gate = gates.show(tx, model.id)

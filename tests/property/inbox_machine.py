@@ -396,7 +396,7 @@ class InboxMachine(TriageMachine):
         names = list(self.model.members)
         page, waiting, accounts, orphans = self.store.read_sync(
             lambda tx: (
-                inbox.page(tx, limit=100_000),
+                inbox.list_page(tx, limit=100_000),
                 {name: inbox.peek(tx, name, limit=1_000) for name in names},
                 account_actions.list_accounts(tx),
                 account_actions.find_orphans(tx),

@@ -90,7 +90,7 @@ class TestPast:
         for _ in range(3):
             office.clock.advance("21 minutes")
             fire_all(office)
-        [plan, _] = office.store.read_sync(plans.page, "ann")
+        [plan, _] = office.store.read_sync(plans.list_page, "ann")
         listed = office.store.read_sync(fires.list_of_plan, plan.id, viewer="ann")
         assert [(fire.due_at - MORNING) // MINUTE for fire in listed if fire.due_at is not None] == [60, 40, 20]
         assert [(fire.fired_at - MORNING) // MINUTE for fire in listed] == [63, 42, 21]

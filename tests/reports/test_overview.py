@@ -128,7 +128,7 @@ class TestNewestFirst:
         assert office.list_inbox(newest_first=True) == ["4", "3", "2", "1", "0"]
         assert office.list_inbox(newest_first=True, priority=Priority.HIGH) == ["3", "1"]
         assert office.list_inbox(newest_first=True, state=ItemState.DELIVERED) == []
-        last_item = office.store.read_sync(inbox.page, "ann", newest_first=True, limit=2)[-1]
+        last_item = office.store.read_sync(inbox.list_page, "ann", newest_first=True, limit=2)[-1]
         assert office.list_inbox(newest_first=True, after=last_item.event.arrival) == ["2", "1", "0"]
         assert office.list_inbox(after=last_item.event.arrival) == ["4"]
 
@@ -138,20 +138,20 @@ class TestNewestFirst:
         office.push_event("3")
         assert office.list_inbox() == ["1", "2", "3"]
         assert office.list_inbox(newest_first=True) == ["3", "2", "1"]
-        names = [item.recipient for item in office.store.read_sync(inbox.page)]
+        names = [item.recipient for item in office.store.read_sync(inbox.list_page)]
         assert names == ["ann", "ann", "bob", "thinker", "ann"]
-        assert [item.recipient for item in office.store.read_sync(inbox.page, newest_first=True)] == names[::-1]
+        assert [item.recipient for item in office.store.read_sync(inbox.list_page, newest_first=True)] == names[::-1]
 
     def test_all_inboxes_are_walked_between_recipients(self, office: StoreContext) -> None:
         for number in range(3):
             office.push_event(str(number), "team:red")
         office.push_event("all", "*")
         for newest_first in (False, True):
-            items = office.store.read_sync(inbox.page, newest_first=newest_first)
+            items = office.store.read_sync(inbox.list_page, newest_first=newest_first)
             assert len(items) == 9
             for number, item in enumerate(items):
                 rest = office.store.read_sync(
-                    inbox.page,
+                    inbox.list_page,
                     after=item.event.arrival,
                     after_recipient=item.recipient,
                     newest_first=newest_first,

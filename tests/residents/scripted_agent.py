@@ -115,7 +115,7 @@ class ScriptedAgent:
         return [message.content for message in self.store.read_sync(spaces.read, "room") if message.sender == "ana"]
 
     def list_item_states(self) -> dict[str, ItemState]:
-        return {item.event.content: item.state for item in self.store.read_sync(inbox.page, "ana", limit=1_000)}
+        return {item.event.content: item.state for item in self.store.read_sync(inbox.list_page, "ana", limit=1_000)}
 
     def list_run_statuses(self) -> list[RunStatus]:
-        return [run.status for run in self.store.read_sync(runs.page, agent="ana", limit=1_000)][::-1]
+        return [run.status for run in self.store.read_sync(runs.list_page, agent="ana", limit=1_000)][::-1]

@@ -139,7 +139,7 @@ def test_a_page_of_them_costs_the_same_however_many_there_are(ctx: StoreContext)
 
     def list_agents(tx: Reader) -> list[tuple[str, int]]:
         queries.clear()
-        entries = agents.page(cast(Reader, CountingReader(tx)))
+        entries = agents.list_page(cast(Reader, CountingReader(tx)))
         return [(agent.name, resident.version if resident else 0) for agent, resident, _ in entries]
 
     make_resident(ctx, "bob")

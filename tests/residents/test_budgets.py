@@ -34,7 +34,8 @@ def add_agent(kit: Kit, respond: ReplyFunction, **budget: object) -> ScriptedAge
 
 def list_alerts(agent: ScriptedAgent) -> list[str]:
     return [
-        item.event.content for item in agent.store.read_sync(inbox.page, "admin", type=EventType.ALERT, limit=1_000)
+        item.event.content
+        for item in agent.store.read_sync(inbox.list_page, "admin", type=EventType.ALERT, limit=1_000)
     ]
 
 
@@ -70,7 +71,7 @@ async def test_a_cycle_ends_before_the_request_that_is_over_the_budget(kit: Kit)
     outcome = await agent.run_cycle()
     assert len(agent.model.requests) == 3
     assert outcome == CyclePaused(40 * 60.0), "until the hour ends"
-    first, second = kit.store.read_sync(runs.page, agent="ana")[::-1]
+    first, second = kit.store.read_sync(runs.list_page, agent="ana")[::-1]
     assert (first.status, first.limit, first.summary) == (RunStatus.COMPLETED, None, "Done.")
     assert (second.status, second.limit, second.steps) == (RunStatus.COMPLETED, RunLimit.BUDGET, 1)
     assert second.summary.startswith("Looking. (This cycle ended at the budget of 250 tokens an hour")
@@ -88,7 +89,7 @@ async def test_what_comes_meanwhile_waits_and_is_answered_in_the_next_period(kit
         agent.push(f"question {number}")
         await agent.run_cycle()
     assert agent.list_run_statuses() == [RunStatus.COMPLETED] * 2
-    assert [item.state for item in kit.store.read_sync(inbox.page, "ana")] == [ItemState.DELIVERED] * 2 + [
+    assert [item.state for item in kit.store.read_sync(inbox.list_page, "ana")] == [ItemState.DELIVERED] * 2 + [
         ItemState.PENDING
     ] * 2
     assert len(list_alerts(agent)) == 1, "once a period"
@@ -105,7 +106,7 @@ async def test_a_cycle_that_was_begun_is_not_cut_by_the_number_of_cycles(kit: Ki
     agent = add_agent(kit, spend_hundred, cycles=1, per="day")
     agent.push("hello")
     await agent.run_cycle()
-    [run] = kit.store.read_sync(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.list_page, agent="ana")
     assert (run.limit, run.steps, run.summary) == (None, 2, "Done.")
 
 
@@ -135,7 +136,7 @@ async def test_who_takes_over_after_a_kill_finds_the_budget_used_up(kit: Kit) ->
     kit.clock.advance(MINUTE)
     assert isinstance(await agent.run_cycle(), CyclePaused)
     assert agent.model.requests == []
-    [run] = kit.store.read_sync(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.list_page, agent="ana")
     assert (run.limit, run.steps) == (RunLimit.BUDGET, 1)
     agent.push("again")
     assert await agent.run_cycle() is None, "it rests"
@@ -150,7 +151,7 @@ async def test_of_a_cycle_over_midnight_only_the_later_requests_count(kit: Kit) 
     kit.clock.advance(DAY - kit.clock.now() % DAY - 7 * HOUR)  # 17:00; replies at 23:00, 05:00, 11:00, 17:00, 23:00
     agent.push("hello")
     await agent.run_cycle()
-    [run] = kit.store.read_sync(runs.page, agent="ana")
+    [run] = kit.store.read_sync(runs.list_page, agent="ana")
     assert run.prompt_tokens + run.completion_tokens == 4 * 100 + 12
     number = kit.store.read_sync(agents.show, "ana")
     assert number is not None

@@ -95,7 +95,7 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
                 )
             )
         return build_final_reply(
-            f"Summary of cycle {len(agent.store.read_sync(runs.page, agent='ana', limit=10_000))}."
+            f"Summary of cycle {len(agent.store.read_sync(runs.list_page, agent='ana', limit=10_000))}."
         )
 
     agent = ScriptedAgent(kit, respond, AgentConfig(mind=rules))
@@ -115,7 +115,7 @@ async def test_a_thousand_cycles_stay_under_the_limit(kit: Kit) -> None:
     )
     assert len(numbers) > min(20, count // 8)
     assert agent.list_run_statuses() == [RunStatus.COMPLETED] * count
-    for run in kit.store.read_sync(runs.page, agent="ana", limit=5):
+    for run in kit.store.read_sync(runs.list_page, agent="ana", limit=5):
         assert len(kit.store.read_sync(runs.list_steps, run.id)) == 5, "the audit keeps everything"
 
 
@@ -141,7 +141,7 @@ async def test_a_replay_shows_the_difference_and_does_nothing(kit: Kit) -> None:
     await agent.run_cycles()
     agent.push("hi")
     await agent.run_cycles()
-    [run, _] = kit.store.read_sync(runs.page, agent="ana")
+    [run, _] = kit.store.read_sync(runs.list_page, agent="ana")
     before = kit.store.read_sync(runs.read_mind, "ana"), agent.list_messages(), agent.list_run_statuses()
     same_replay = await replay(kit.store, run.id, agent.model)
     assert same_replay.is_same
@@ -342,7 +342,7 @@ async def test_pausing_resuming_and_cancelling(kit: Kit) -> None:
         assert slow_model.requests == []
         kit_store.run_sync(agents.resume, "ana")
         await model_asked.wait()
-        [run] = kit_store.read_sync(runs.page, agent="ana")
+        [run] = kit_store.read_sync(runs.list_page, agent="ana")
         kit_store.run_sync(runs.cancel, run.id)
         await worker.supervisor.wait_until_idle()
         assert agent.list_run_statuses() == [RunStatus.CANCELLED]
@@ -420,7 +420,7 @@ async def test_a_chain_through_a_tool_that_answers_later_grows(kit: Kit) -> None
     agent.push("hello")
     for hops in range(3):
         await agent.run_cycle()
-        [run, *_] = kit.store.read_sync(runs.page, agent="ana")
+        [run, *_] = kit.store.read_sync(runs.list_page, agent="ana")
         assert run.hops == hops
         [call] = kit.store.read_sync(deferred_calls.list_open_calls, run.id)
         kit.store.run_sync(deferred_calls.answer_call, run.id, call.id, {"ok": True})

@@ -34,12 +34,13 @@ def count_tokens(request: ChatRequest, reply: ModelReply) -> ModelReply:
 
 def list_runs(agent: ScriptedAgent) -> list[Run]:
     """Return the runs of the agent, oldest first."""
-    return agent.store.read_sync(runs.page, agent="ana", limit=1_000)[::-1]
+    return agent.store.read_sync(runs.list_page, agent="ana", limit=1_000)[::-1]
 
 
 def list_alerts(agent: ScriptedAgent) -> list[str]:
     return [
-        item.event.content for item in agent.store.read_sync(inbox.page, "admin", type=EventType.ALERT, limit=1_000)
+        item.event.content
+        for item in agent.store.read_sync(inbox.list_page, "admin", type=EventType.ALERT, limit=1_000)
     ]
 
 

@@ -30,11 +30,13 @@ async def test_one_poisoned_event_is_found_and_dies_alone(kit: Kit) -> None:
     await agent.run_cycles()
     assert {content for content, state in agent.list_item_states().items() if state is ItemState.DEAD} == {"poison"}
     assert list(agent.list_item_states().values()).count(ItemState.DELIVERED) == 29
-    [dead_item] = [item for item in kit.store.read_sync(inbox.page, "ana", limit=1_000) if item.state is ItemState.DEAD]
+    [dead_item] = [
+        item for item in kit.store.read_sync(inbox.list_page, "ana", limit=1_000) if item.state is ItemState.DEAD
+    ]
     assert dead_item.attempts == 5
-    failed_runs = kit.store.read_sync(runs.page, agent="ana", status=RunStatus.FAILED, limit=1_000)
+    failed_runs = kit.store.read_sync(runs.list_page, agent="ana", status=RunStatus.FAILED, limit=1_000)
     assert [run.events for run in failed_runs].count(1) == 5, "alone it failed as often as it may"
-    [alert] = kit.store.read_sync(inbox.page, "admin")
+    [alert] = kit.store.read_sync(inbox.list_page, "admin")
     assert alert.event.type is EventType.ALERT
     assert all(account.is_balanced for account in kit.store.read_sync(account_actions.list_accounts))
 
@@ -55,9 +57,9 @@ async def test_an_hour_of_outages_kills_nothing(kit: Kit) -> None:
     assert agent.list_run_statuses()[-1] is RunStatus.COMPLETED
     assert set(agent.list_run_statuses()[:-1]) == {RunStatus.FAILED}
     assert 5 < len(agent.model.requests) < 60, "waits grow"
-    [item] = kit.store.read_sync(inbox.page, "ana")
+    [item] = kit.store.read_sync(inbox.list_page, "ana")
     assert item.attempts == 0
-    assert kit.store.read_sync(inbox.page, "admin") == []
+    assert kit.store.read_sync(inbox.list_page, "admin") == []
 
 
 async def test_a_failure_after_a_message_never_sends_it_again(kit: Kit) -> None:
@@ -91,7 +93,7 @@ async def test_what_was_begun_and_is_refused_for_good_is_given_up(kit: Kit) -> N
     await agent.run_cycles()
     assert agent.list_run_statuses() == [RunStatus.FAILED]
     assert agent.list_item_states() == {"hello": ItemState.DELIVERED}
-    [alert] = kit.store.read_sync(inbox.page, "admin")
+    [alert] = kit.store.read_sync(inbox.list_page, "admin")
     assert "could not be ended" in alert.event.content
 
 
@@ -147,7 +149,7 @@ async def test_a_model_that_cannot_read_so_much_is_shown_less_and_no_event_is_bl
     refusal_count = len(agent.model.requests) - len(read_requests)
     assert 0 < refusal_count < 30, "what was found out is remembered: the mind is compacted to it"
     assert "- Summary 40." in str(read_requests[-1].turns), "the past is still there, in the agent's own words"
-    assert kit.store.read_sync(inbox.page, "admin") == []
+    assert kit.store.read_sync(inbox.list_page, "admin") == []
 
 
 async def test_an_event_that_alone_is_more_than_the_model_can_read_dies(kit: Kit) -> None:
@@ -178,5 +180,5 @@ async def test_what_nobody_foresaw_is_tried_again_with_growing_waits(kit: Kit) -
     assert waits[0] < 10
     assert waits[-1] > 60
     assert agent.list_item_states() == {"hello": ItemState.DELIVERED}
-    [error] = {run.error for run in kit.store.read_sync(runs.page, agent="ana", status=RunStatus.FAILED)}
+    [error] = {run.error for run in kit.store.read_sync(runs.list_page, agent="ana", status=RunStatus.FAILED)}
     assert error == "something went wrong inside: ZeroDivisionError"

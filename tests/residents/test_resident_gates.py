@@ -60,7 +60,7 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 1
-        [run] = kit.store.read_sync(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.list_page, agent="ana")
         assert (run.status, run.steps, run.summary) == (RunStatus.COMPLETED, 1, "Done.")
         assert [gate_row.id for gate_row in kit.store.read_sync(gates.list_blocking, "ana")] == [gate.id]
         kit.store.run_sync(gates.withdraw, gate.id, by="admin", reason="fine")
@@ -80,7 +80,7 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 2
-        [run] = kit.store.read_sync(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.list_page, agent="ana")
         assert (run.steps, run.summary) == (2, "Asked.")
 
     async def test_a_gate_that_the_agent_can_open_reminds_it_once(self, kit: Kit) -> None:
@@ -95,7 +95,7 @@ class TestCycles:
         agent.push("hello")
         assert await agent.run_cycles() == 1
         assert len(agent.model.requests) == 3, "once for the gate, not once for each cycle"
-        summaries = [run.summary for run in kit.store.read_sync(runs.page, agent="ana")]
+        summaries = [run.summary for run in kit.store.read_sync(runs.list_page, agent="ana")]
         assert summaries == ["Reminded 1 times.", "Reminded 1 times."]
 
     async def test_it_opens_the_gate_and_ends(self, kit: Kit) -> None:
@@ -112,7 +112,9 @@ class TestCycles:
         assert await agent.run_cycles() == 1
         assert [count_reminders(request) for request in agent.model.requests] == [0, 0, 1, 1]
         assert kit.store.read_sync(gates.list_blocking, "ana") == []
-        assert kit.store.read_sync(inbox.page, "ana", type=EventType.GATE) == [], "it knows what it has done itself"
+        assert kit.store.read_sync(inbox.list_page, "ana", type=EventType.GATE) == [], (
+            "it knows what it has done itself"
+        )
 
     async def test_a_command_gate_reminds_it_once_too(self, kit: Kit) -> None:
         agent = ScriptedAgent(kit, reply_done)
@@ -150,7 +152,7 @@ class TestCycles:
         kit.store.run_sync(gates.add, GateSpec(name="review", owner="ana", awaits="ana"), by="ana")
         agent.push("hello")
         await agent.run_cycles()
-        [run] = kit.store.read_sync(runs.page, agent="ana")
+        [run] = kit.store.read_sync(runs.list_page, agent="ana")
         assert (run.summary, run.limit) == ("Done.", None)
 
     def test_a_person_cannot_wait_for_itself(self, kit: Kit) -> None:
@@ -209,7 +211,7 @@ class TestCycles:
         def respond(request: ChatRequest, replies: int) -> ModelReply:
             if replies:
                 return build_final_reply()
-            [decision] = kit.store.read_sync(decisions.page, asked="ana", pending=True)
+            [decision] = kit.store.read_sync(decisions.list_page, asked="ana", pending=True)
             if decision.iteration == 1:
                 arguments: dict[str, Any] = {"text": "which one?", "again": True}
             else:
@@ -227,7 +229,7 @@ class TestCycles:
         answered_decision = kit.store.read_sync(decisions.show, new_decision.id)
         assert [answer.outcome for answer in answered_decision.answers] == ["again", "answered"]
         outcomes = [
-            item.event.data["outcome"] for item in kit.store.read_sync(inbox.page, "ben", type=EventType.DECISION)
+            item.event.data["outcome"] for item in kit.store.read_sync(inbox.list_page, "ben", type=EventType.DECISION)
         ]
         assert outcomes == ["again", "answered"]
 

@@ -8,7 +8,7 @@ from gatepost.core.times import DAY, HOUR
 from gatepost.errors import Invalid
 from gatepost.inbox.event import EventType
 from gatepost.residents import usage_actions as usage
-from gatepost.residents.budget_actions import page_budgets
+from gatepost.residents.budget_actions import list_budgets
 from gatepost.residents.runs import actions as runs
 from gatepost.residents.runs.run import RunStatus
 from gatepost.residents.usage_api import UsageDimension, UsageGroup, add_up
@@ -44,7 +44,7 @@ def list_groups(
     ctx: StoreContext, *by: UsageDimension, since: int = 0, agent: str | None = None, after: int = 0, limit: int = 100
 ) -> list[UsageGroup]:
     until = ctx.clock.now() + 1
-    return ctx.store.read_sync(usage.page, agent=agent, since=since, until=until, by=by, after=after, limit=limit)
+    return ctx.store.read_sync(usage.list_page, agent=agent, since=since, until=until, by=by, after=after, limit=limit)
 
 
 def test_groups_with_the_most_tokens_come_first(office: StoreContext) -> None:
@@ -121,21 +121,21 @@ def test_the_most_expensive_runs_are_found_by_what_they_were(office: StoreContex
 
 def test_a_budget_shows_what_it_stops(office: StoreContext) -> None:
     office.push_event("more", "spender")
-    [status] = office.store.read_sync(page_budgets)
+    [status] = office.store.read_sync(list_budgets)
     assert (status.agent, status.spending.tokens, status.spending.cycles) == ("spender", TOKENS, 1)
     assert (status.is_exhausted, status.waiting_items, status.stopped_runs) == (True, 1, 0)
     assert status.period_end - status.period_start == DAY
     office.clock.advance(DAY)
-    [status] = office.store.read_sync(page_budgets, agent="spender")
+    [status] = office.store.read_sync(list_budgets, agent="spender")
     assert (status.spending.tokens, status.is_exhausted) == (0, False)
-    assert office.store.read_sync(page_budgets, agent="thinker") == []
+    assert office.store.read_sync(list_budgets, agent="thinker") == []
 
 
 def test_runs_are_found_by_time_cause_and_model(office: StoreContext) -> None:
     now = office.clock.now()
 
     def count(**filters: Any) -> int:
-        return len(office.store.read_sync(runs.page, **filters))
+        return len(office.store.read_sync(runs.list_page, **filters))
 
     assert (count(), count(since=now), count(until=now)) == (4, 2, 2)
     assert (count(since=now - DAY, until=now - HOUR), count(since=now + 1)) == (2, 0)

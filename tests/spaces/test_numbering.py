@@ -50,12 +50,12 @@ def check_messages(store: Store, seqs: list[int]) -> None:
     messages = store.read_sync(spaces.read, "q4", after_seq=0, limit=10_000)
     assert [message.seq for message in messages] == list(range(1, len(seqs) + 1))
     for agent in AGENTS:
-        items = store.read_sync(inbox.page, agent, limit=10_000)
+        items = store.read_sync(inbox.list_page, agent, limit=10_000)
         assert [item.event.data["seq"] for item in items] == [
             space_message.seq for space_message in messages if space_message.sender != agent
         ]
     for person in ("husam", "ana"):
-        assert store.read_sync(inbox.page, person) == []
+        assert store.read_sync(inbox.list_page, person) == []
     assert all(account.is_balanced for account in store.read_sync(account_actions.list_accounts))
 
 
@@ -119,10 +119,10 @@ async def test_who_is_removed_midway_hears_and_reads_nothing_more(store: Store) 
     with pytest.raises(Refused):
         await store.read(spaces.read, "q4", viewer="analyst")
     await post_task
-    seqs = [item.event.data["seq"] for item in store.read_sync(inbox.page, "analyst", limit=1_000)]
+    seqs = [item.event.data["seq"] for item in store.read_sync(inbox.list_page, "analyst", limit=1_000)]
     assert seqs == list(range(1, len(seqs) + 1))
     assert len(seqs) <= last_seq
-    assert len(store.read_sync(inbox.page, "designer", limit=1_000)) == 20 * ROUNDS
+    assert len(store.read_sync(inbox.list_page, "designer", limit=1_000)) == 20 * ROUNDS
 
 
 step_lists = st.lists(
@@ -135,7 +135,7 @@ step_lists = st.lists(
 def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, str]]) -> None:
     """Against the plainest model there is: lists."""
     space = store.run_sync(
-        spaces.create, name=f"room {len(store.read_sync(spaces.page, limit=10_000))}", members=AGENTS
+        spaces.create, name=f"room {len(store.read_sync(spaces.list_page, limit=10_000))}", members=AGENTS
     ).id
     members, last = set(AGENTS), 0
     expected_seqs: dict[str, list[int]] = {agent: [] for agent in AGENTS}
@@ -163,7 +163,7 @@ def test_membership_decides_who_hears_what(store: Store, steps: list[tuple[str, 
                 for agent in members.intersection(AGENTS) - {name}:
                     expected_seqs[agent].append(last)
     for agent in AGENTS:
-        events = [item.event for item in store.read_sync(inbox.page, agent, limit=10_000)]
+        events = [item.event for item in store.read_sync(inbox.list_page, agent, limit=10_000)]
         assert [event.data["seq"] for event in events if event.source == space] == expected_seqs[agent]
     for name in members:
         assert store.read_sync(spaces.count_unread, name)[space] == last - read_seqs[name]

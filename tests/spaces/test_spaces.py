@@ -120,9 +120,9 @@ class TestMembers:
                 store.read_sync(query, "alpha", viewer="admin")
         with pytest.raises(Refused):
             store.run_sync(spaces.mark_read, "alpha", "admin", 0)
-        assert store.read_sync(spaces.page, viewer="admin") == []
-        assert [space.id for space in store.read_sync(spaces.page, viewer="ana")] == ["alpha"]
-        assert [space.id for space in store.read_sync(spaces.page)] == ["alpha"]
+        assert store.read_sync(spaces.list_page, viewer="admin") == []
+        assert [space.id for space in store.read_sync(spaces.list_page, viewer="ana")] == ["alpha"]
+        assert [space.id for space in store.read_sync(spaces.list_page)] == ["alpha"]
 
     def test_one_who_has_left_hears_and_reads_nothing_more(self, store: Store) -> None:
         post_message(store, "one")
@@ -141,7 +141,7 @@ class TestMembers:
         store.run_sync(directory.retire, "analyst")
         post_message(store)
         assert len(list_contents(store, "designer")) == 1
-        assert store.read_sync(inbox.page, "analyst") == []
+        assert store.read_sync(inbox.list_page, "analyst") == []
         assert "analyst" not in [member.name for member in store.read_sync(spaces.list_members, "alpha")]
         with pytest.raises(Refused):
             post_message(store, by="analyst")
@@ -152,8 +152,8 @@ class TestMembers:
     def test_pages_go_on_after_a_number(self, store: Store) -> None:
         for name in ("beta", "gamma", "delta"):
             store.run_sync(spaces.create, name=name, members=["ana"])
-        first = store.read_sync(spaces.page, viewer="ana", limit=2)
-        rest = store.read_sync(spaces.page, viewer="ana", after=first[-1].number)
+        first = store.read_sync(spaces.list_page, viewer="ana", limit=2)
+        rest = store.read_sync(spaces.list_page, viewer="ana", after=first[-1].number)
         assert [space.id for space in (*first, *rest)] == ["alpha", "beta", "gamma", "delta"]
 
 
@@ -161,7 +161,7 @@ class TestPosting:
     def test_a_message_reaches_exactly_the_other_agents_once_each(self, kit: Kit, store: Store) -> None:
         post_message(store)
         post_message(store, "On it.", by="analyst")
-        assert {name: len(store.read_sync(inbox.page, name)) for name in (*PEOPLE, *AGENTS)} == {
+        assert {name: len(store.read_sync(inbox.list_page, name)) for name in (*PEOPLE, *AGENTS)} == {
             "admin": 0,
             "husam": 0,
             "ana": 0,
@@ -297,7 +297,7 @@ class TestReading:
     def test_people_have_unread_counts_and_no_items(self, store: Store) -> None:
         post_message(store, by="designer")
         for name in ("husam", "ana"):
-            assert store.read_sync(inbox.page, name) == []
+            assert store.read_sync(inbox.list_page, name) == []
             assert store.read_sync(spaces.count_unread, name) == {"alpha": 1}
 
 

@@ -145,5 +145,5 @@ async def test_threads_and_the_loop_write_through_one_connection(
     await store.run(name_thread)
     await asyncio.to_thread(store.run_sync, name_thread)
     store.run_sync(name_thread)
-    assert store.read_sync(directory.page) == []
+    assert store.read_sync(directory.list_page) == []
     assert used == {connection}

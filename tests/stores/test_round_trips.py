@@ -121,7 +121,7 @@ def test_an_error_of_a_statement_that_was_sent_later_is_that_of_its_verb(store: 
         lambda tx: directory.register(tx, EntitySpec(name="cem", kind=EntityKind.AGENT)),
     )
     assert [error is None for error in outcomes] == [True, False, False, True]
-    assert [entity.name for entity in store.read_sync(directory.page)] == ["ann", "bob", "cem"]
+    assert [entity.name for entity in store.read_sync(directory.list_page)] == ["ann", "bob", "cem"]
 
 
 def test_what_was_not_prepared_because_its_round_trip_failed_is_prepared_later(migrated_postgres_url: str) -> None:

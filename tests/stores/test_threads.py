@@ -42,11 +42,11 @@ def test_the_connections_of_threads_that_have_ended_are_closed(monkeypatch: pyte
     monkeypatch.setattr(SqliteStore, "connect", connect_and_record)
     monkeypatch.setattr(SqliteConnection, "close", close_and_record)
     with Kit() as kit:
-        kit.store.read_sync(directory.page)
-        run_in_threads(20, lambda: kit.store.read_sync(directory.page))
+        kit.store.read_sync(directory.list_page)
+        run_in_threads(20, lambda: kit.store.read_sync(directory.list_page))
         assert len(opened_connections) == 1 + 21  # the first is that of all who write
         assert len(closed_connections) == 19
-        assert kit.store.read_sync(directory.page) == []
+        assert kit.store.read_sync(directory.list_page) == []
         assert opened_connections[1] not in closed_connections
     assert len(closed_connections) == 1 + 21
 
@@ -56,7 +56,7 @@ def test_the_server_is_not_left_with_them(migrated_postgres_url: str) -> None:
     sessions = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gatepost'"
     store = open_store(migrated_postgres_url)
     with psycopg.connect(migrated_postgres_url, autocommit=True) as db:
-        run_in_threads(10, lambda: store.read_sync(directory.page))
+        run_in_threads(10, lambda: store.read_sync(directory.list_page))
         wait_until(lambda: len(db.execute(sessions).fetchall()) == 1, "one session is left")
         store.close()
         wait_until(lambda: not db.execute(sessions).fetchall(), "no session is left")

@@ -65,7 +65,7 @@ def test_it_is_cut_to_nothing_when_little_is_written(store: Store, tmp_path: Pat
     register(store, "ana")
     store.shrink()
     assert 0 < get_wal_size(tmp_path) <= MIB, "so little is left as it is"
-    assert [entity.name for entity in store.read_sync(directory.page)] == ["admin", "husam", "ana"]
+    assert [entity.name for entity in store.read_sync(directory.list_page)] == ["admin", "husam", "ana"]
 
 
 def test_nobody_who_reads_or_writes_is_waited_for(store: Store, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def fire_plans(ctx: StoreContext, owner: str = "ann") -> list[Item]:
     """What is in an inbox of plans, once all that is due has fired."""
     while ctx.store.run_sync(plans.fire):
         pass
-    return [item for item in ctx.store.read_sync(inbox.page, owner) if item.event.type is EventType.PLAN]
+    return [item for item in ctx.store.read_sync(inbox.list_page, owner) if item.event.type is EventType.PLAN]
 
 
 def list_hops(ctx: StoreContext, owner: str = "ann") -> list[int]:
@@ -84,7 +84,9 @@ async def test_two_who_answer_each_other_by_plans_come_to_an_end_and_their_owner
         ctx.clock.advance("1 minute")
         ctx.store.run_sync(plans.fire)
     assert cycle_count == LIMIT + 1
-    alerts = [item.event for item in ctx.store.read_sync(inbox.page, "admin") if item.event.type is EventType.ALERT]
+    alerts = [
+        item.event for item in ctx.store.read_sync(inbox.list_page, "admin") if item.event.type is EventType.ALERT
+    ]
     assert [alert.content.partition(" reached ")[0] for alert in alerts] == [f"a chain of {LIMIT + 1} events"]
 
 
@@ -186,7 +188,7 @@ class TestGates:
         """The chains that ann is told of by what has ended."""
         while ctx.store.run_sync(automatic_ends.end_due):
             pass
-        return [item.event.hops for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is type]
+        return [item.event.hops for item in ctx.store.read_sync(inbox.list_page, "ann") if item.event.type is type]
 
     @pytest.mark.parametrize(("plan_hops", "resolve_hops", "expected"), [(2, 5, 5), (5, 2, 5), (3, 0, 3)])
     def test_the_longer_chain_counts(self, ctx: StoreContext, plan_hops: int, resolve_hops: int, expected: int) -> None:
@@ -267,7 +269,7 @@ class TestAlerts:
     """What the house warns of is part of the chain, too."""
 
     def list_alerts(self, ctx: StoreContext, recipient: str = "ann") -> list[Item]:
-        return [item for item in ctx.store.read_sync(inbox.page, recipient) if item.event.type is EventType.ALERT]
+        return [item for item in ctx.store.read_sync(inbox.list_page, recipient) if item.event.type is EventType.ALERT]
 
     def test_a_plan_whose_gate_was_withdrawn(self, ctx: StoreContext) -> None:
         gate = ctx.store.run_sync(
@@ -318,5 +320,7 @@ def test_a_question_that_is_asked_anew_goes_on_with_the_chain_of_whoever_does(ct
     ctx.clock.advance("1 minute")
     while ctx.store.run_sync(automatic_ends.end_due):
         pass
-    events = [item.event for item in ctx.store.read_sync(inbox.page, "ann") if item.event.type is EventType.DECISION]
+    events = [
+        item.event for item in ctx.store.read_sync(inbox.list_page, "ann") if item.event.type is EventType.DECISION
+    ]
     assert [event.hops for event in events] == [9]

@@ -42,7 +42,7 @@ MANY_ROUNDS = 3 * LIMIT
 def register_entities(store: Store) -> None:
     """Register the administrator, the person husam, the resident `res`, and the agent `prog` that is a program."""
     for name in ("admin", "husam"):
-        if not any(entity.name == name for entity in store.read_sync(directory.page)):
+        if not any(entity.name == name for entity in store.read_sync(directory.list_page)):
             store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.HUMAN))
     for name in ("res", "prog"):
         store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, owner="admin"))
@@ -82,7 +82,9 @@ class MailingResident:
 
 def list_alerts(store: Store) -> list[Event]:
     return [
-        item.event for item in store.read_sync(inbox.page, "admin", limit=1_000) if item.event.type is EventType.ALERT
+        item.event
+        for item in store.read_sync(inbox.list_page, "admin", limit=1_000)
+        if item.event.type is EventType.ALERT
     ]
 
 
@@ -188,7 +190,7 @@ def test_two_residents_that_answer_previews_stop(kit: Kit, reads: str) -> None:
 
 
 def find_newest(store: Store, name: str) -> Item:
-    return max(store.read_sync(inbox.page, name, limit=1_000), key=lambda item: item.event.arrival)
+    return max(store.read_sync(inbox.list_page, name, limit=1_000), key=lambda item: item.event.arrival)
 
 
 def push_as(store: Store, sender: str, recipient: str, **fields: Any) -> Event:

@@ -172,7 +172,7 @@ def end_gates(office: Office) -> None:
 
 def await_other(office: Office, me: str, other: str, run: RunLease | None) -> None:
     """Resolve what the other one waits for, and wait for the other one."""
-    for gate in office.store.read_sync(gates.page):
+    for gate in office.store.read_sync(gates.list_page):
         if gate.awaits == me and gate.is_pending:
             office.store.run_sync(gates.resolve, gate.id, by=me)
     spec = GateSpec(name="sign-off", kind=GateKind.HUMAN, owner=me, awaits=other)
@@ -181,7 +181,7 @@ def await_other(office: Office, me: str, other: str, run: RunLease | None) -> No
 
 def ask_other(office: Office, me: str, other: str, run: RunLease | None) -> None:
     """Answer what the other one asks, and ask the other one."""
-    for decision in office.store.read_sync(decisions.page, asked=me, pending=True):
+    for decision in office.store.read_sync(decisions.list_page, asked=me, pending=True):
         office.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="yes"), by=me)
     question = Question(question="Tea?", options=(Option(id="yes", label="Yes"),), respondents=(other,))
     office.store.run_sync(decisions.ask, question, by=me)

@@ -91,7 +91,7 @@ class TestGates:
             assert error.value.hint == "resolve or withdraw some, or raise limits.gates"
         store.run_sync(gates.add, spec, by=None)
         store.run_sync(gates.withdraw, gate.id, by="ann")
-        assert len(store.read_sync(gates.page, owner="ann", pending=True)) == 2
+        assert len(store.read_sync(gates.list_page, owner="ann", pending=True)) == 2
 
 
 class TestBroadcasts:
@@ -217,7 +217,7 @@ class TestTurns:
     ) -> None:
         self.add_gates(store, "ann", 7)
         assert self.check_gates(store, "acme/site") == []
-        [gate] = store.read_sync(gates.page, owner="ann")
+        [gate] = store.read_sync(gates.list_page, owner="ann")
         reason = "`ci` gates may not ask about the repository 'acme/shop': it is not in gates.ci"
         assert (gate.is_pending, gate.trouble) == (True, reason)
         assert reason in ctx.list_waiting("ann")[0]

@@ -84,7 +84,7 @@ class StoreContext:
         return [item.event.content for item in self.store.read_sync(inbox.peek, name, limit=1_000)]
 
     def list_inbox(self, name: str | None = "ann", **filters: Any) -> list[str]:
-        return [item.event.content for item in self.store.read_sync(inbox.page, name, **filters)]
+        return [item.event.content for item in self.store.read_sync(inbox.list_page, name, **filters)]
 
     def is_balanced(self) -> bool:
         return all(account.is_balanced for account in self.store.read_sync(account_actions.list_accounts))

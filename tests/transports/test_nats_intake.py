@@ -64,7 +64,7 @@ def register_agents(store: Store) -> None:
 def list_events(store: Store, name: str = "ann.smith") -> list[Event]:
     [account] = store.read_sync(account_actions.list_accounts, name)
     assert account.is_balanced
-    return [item.event for item in store.read_sync(inbox.page, name, limit=1_000)]
+    return [item.event for item in store.read_sync(inbox.list_page, name, limit=1_000)]
 
 
 async def publish_entries(connection: Client, subject: str, *entries: Any) -> None:

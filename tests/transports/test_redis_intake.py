@@ -67,7 +67,7 @@ async def leave_entries(client: Client, agent: str, *entries: Any) -> None:
 def list_events(store: Store, name: str = "ann") -> list[Event]:
     [account] = store.read_sync(account_actions.list_accounts, name)
     assert account.is_balanced
-    return [item.event for item in store.read_sync(inbox.page, name, limit=10_000)]
+    return [item.event for item in store.read_sync(inbox.list_page, name, limit=10_000)]
 
 
 async def list_rejected(client: Client, agent: str) -> list[tuple[str, str]]:

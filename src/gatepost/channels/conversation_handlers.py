@@ -26,7 +26,7 @@ def list_channel_sessions(tx: Reader, request: api.ListChannelSessions, caller: 
 
 @api.ListPairings.handler
 def list_pairings(tx: Reader, request: api.ListPairings, caller: Caller) -> Page[api.PairingView]:
-    return read_page(tx, request, pairing.page, state=request.state, after=request.after)
+    return read_page(tx, request, pairing.list_page, state=request.state, after=request.after)
 
 
 @api.ApprovePairing.handler

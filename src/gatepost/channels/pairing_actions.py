@@ -161,7 +161,7 @@ def show(tx: Reader, id: str) -> Pairing:
     return pairing
 
 
-def page(tx: Reader, *, state: PairingState | None = None, after: int = 0, limit: int = 100) -> Sequence[Pairing]:
+def list_page(tx: Reader, *, state: PairingState | None = None, after: int = 0, limit: int = 100) -> Sequence[Pairing]:
     """Return pairings in the order in which they were asked for."""
     return conversations.list_pairings(tx, state=state, after=after, limit=limit)
 

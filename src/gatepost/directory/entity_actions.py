@@ -126,7 +126,7 @@ def show(tx: Reader, name: str) -> Entity:
     return replace(entity, aliases=entities.read_aliases(tx, [entity.number]).get(entity.number, ()))
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     kind: EntityKind | None = None,

@@ -26,7 +26,7 @@ def register_entity(tx: Transaction, request: api.RegisterEntity, caller: Caller
 
 @api.ListEntities.handler
 def list_entities(tx: Reader, request: api.ListEntities, caller: Caller) -> Page[api.EntityView]:
-    return read_page(tx, request, directory.page, **asdict(request))
+    return read_page(tx, request, directory.list_page, **asdict(request))
 
 
 @api.ShowEntity.handler

@@ -74,7 +74,7 @@ def find(tx: Reader, secret: str) -> Key | None:
     return _KEY.read(row) if row and hmac.compare_digest(row.hash, hash) else None
 
 
-def page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
+def list_page(tx: Reader, *, after: int = 0, limit: int = 1_000) -> list[Key]:
     """Return keys, also revoked ones, in the order of their creation; `after` is the number of the last key seen."""
     return _KEY.fetch_page(tx, "directory/keys/list_page", after=after, limit=limit)
 

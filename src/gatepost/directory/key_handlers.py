@@ -46,7 +46,7 @@ def create_key(tx: Transaction, request: api.CreateKey, caller: Caller) -> api.N
 
 @api.ListKeys.handler
 def list_keys(tx: Reader, request: api.ListKeys, caller: Caller) -> Page[api.KeyView]:
-    return read_page(tx, request, keys.page, **asdict(request))
+    return read_page(tx, request, keys.list_page, **asdict(request))
 
 
 @api.RevokeKey.handler

@@ -200,7 +200,7 @@ def show(tx: Reader, id: str, *, viewer: str | None = None) -> Decision:
     return decision
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     asker: str | None = None,

@@ -16,7 +16,7 @@ def list_decisions(tx: Reader, request: api.ListDecisions, caller: Caller) -> Pa
     return read_page(
         tx,
         request,
-        decisions.page,
+        decisions.list_page,
         view=lambda decision: view_decision(tx, decision),
         concerning=caller.entity,
         **parse_fields(request),

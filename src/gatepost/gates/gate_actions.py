@@ -82,7 +82,7 @@ def show(tx: Reader, id: str, *, viewer: str | None = None) -> Gate:
     return gate
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     owner: str | None = None,

@@ -26,7 +26,7 @@ def list_gates(tx: Reader, request: api.ListGates, caller: Caller) -> Page[api.G
     return read_page(
         tx,
         request,
-        gates.page,
+        gates.list_page,
         view=lambda gate: view_gate(tx, gate, caller),
         concerning=caller.entity,
         **asdict(request),

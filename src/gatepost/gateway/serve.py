@@ -240,7 +240,7 @@ async def serve(configuration: Configuration, host: str, port: int, *, ready: Re
             for exposure in gateway_files.find_exposures(configuration.home):
                 log.warning(exposure.problem, path=str(exposure.path), fix=exposure.fix)
             if host not in _LOOPBACK:
-                all_keys = store.read_sync(keys.page)
+                all_keys = store.read_sync(keys.list_page)
                 if not any(key.name != ADMIN_KEY and key.kind != "page" and key.revoked_at is None for key in all_keys):
                     raise Refused(
                         f"listening on {host!r} lets others in, and no key was made for them",

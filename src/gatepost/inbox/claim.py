@@ -1,8 +1,6 @@
 """
-Claims and leases: rights that last for some time, each with a fence that is higher than that of every earlier holder.
-
-A claim is the right to read some items, and a batch is the items of a claim. A lease has one holder at a time, as long
-as the holder renews it.
+A claim: the right to read some items, with a fence that is higher than that of every earlier claim on the inbox. A
+batch is the items of a claim. `claim_actions.py` says how a claim ends, and when an item dies.
 """
 
 from typing import Final

@@ -17,9 +17,10 @@ Why no item is lost, and no item is given to two readers at once:
 
     pending --claim--> claimed --ack--> delivered
        ^                  |
-       `-- release, lapse-'                           (an item that fails too often is dead)
+       `-- release, lapse-'                           (an item that fails too often dies)
 
-What is done with single items (done, seen, discard, replay) is in `inbox/item_actions.py`.
+An item that is dead is read by nobody, until it is replayed. What is done with single items (done, seen, discard,
+replay) is in `inbox/item_actions.py`.
 """
 
 from collections.abc import Collection, Sequence
@@ -60,7 +61,7 @@ def peek(
     return items.peek(tx, directory.find(tx, name).number, limit, after=after)
 
 
-def page(
+def list_page(
     tx: Reader,
     name: str | None = None,
     *,
@@ -313,13 +314,16 @@ def release(
     their failures are counted. A stale owner is refused; with `recipient`, so is a claim on another inbox.
     """
     claim = _end_claim(tx, id, owner, fence, "released", recipient)
-    count = 0
-    if events := list(failed_events):  # one that has failed `policy.attempts` times is dead, until it is replayed
-        attempts = tx.policy.attempts
-        count = tx.execute("inbox/items/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
+    count = _fail_or_kill_items(tx, claim, failed_events) if failed_events else 0
     count += items.release(tx, claim.number)
     tx.after_commit(Signal(Topic("inbox", claim.recipient), "release"))
     return count
+
+
+def _fail_or_kill_items(tx: Transaction, claim: EndedClaim, failed_events: Sequence[str]) -> int:
+    """Count a failure of these items, and return how many. One that fails for the `policy.attempts`-th time dies."""
+    attempts, events = tx.policy.attempts, list(failed_events)
+    return tx.execute("inbox/items/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
 
 
 def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candidate], limit: int) -> list[Candidate]:

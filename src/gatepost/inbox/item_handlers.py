@@ -26,7 +26,7 @@ def list_items(tx: Reader, request: api.ListItems, caller: Caller) -> Page[event
     return read_page(
         tx,
         request,
-        claims.page,
+        claims.list_page,
         after=parse_cursor_number(arrival, request.after or ""),
         after_recipient=recipient or None,
         newest_first=request.newest_first,
@@ -40,7 +40,7 @@ def list_inbox(tx: Reader, request: api.ListInbox, caller: Caller) -> Page[event
     return read_page(
         tx,
         request,
-        claims.page,
+        claims.list_page,
         request.name,
         after=request.after,
         newest_first=request.newest_first,

@@ -17,7 +17,7 @@ from gatepost.core.times import MINUTE
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.ledger import message_acceptance_actions as acceptance, topic_rows as topics
 from gatepost.ledger.message_acceptance_actions import FileMissing, FileRead, MessageRefused
-from gatepost.ledger.running_hash import GENESIS_HASH, compute_hash
+from gatepost.ledger.running_hash import GENESIS_HASH, compute_running_hash
 from gatepost.ledger.topic import HASH_VERSION, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 
@@ -88,7 +88,7 @@ def _find_fault(message: TopicMessage, previous_hash: bytes | None, last_timesta
         return f"its running hash has version {message.version}, and only {HASH_VERSION} can be checked"
     if message.timestamp <= last_timestamp:
         return "it is not later than the message before it"
-    if previous_hash is not None and compute_hash(message, previous_hash) != message.running_hash:
+    if previous_hash is not None and compute_running_hash(message, previous_hash) != message.running_hash:
         return "its running hash does not match"
     return None
 

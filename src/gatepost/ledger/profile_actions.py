@@ -96,7 +96,7 @@ def sync_entities(
     the entity; its private key must be here.
     """
     network = _require_network(tx)
-    page = [directory.find_live(tx, name)] if name is not None else directory.page(tx, after=after, limit=limit)
+    page = [directory.find_live(tx, name)] if name is not None else directory.list_page(tx, after=after, limit=limit)
     if account is not None:
         _take_account(tx, network, page[0], account)
     next_number = page[-1].number if name is None and len(page) == limit else None
@@ -126,7 +126,7 @@ def sync_entities(
 def sync_work_items(tx: Transaction, *, after: int = 0, limit: int = _PAGE_SIZE) -> SyncResult:
     """Make the topics that a page of work items lacks."""
     network = _require_network(tx)
-    page = work.page(tx, after=after, limit=limit)
+    page = work.list_page(tx, after=after, limit=limit)
     incomplete = [item for item in page if topics.find_by_work_item(tx, network, item.number) is None]
     for item in incomplete:
         if network == LOCAL:

@@ -30,7 +30,7 @@ _BLOCK: Final = struct.Struct(">8qiq")
 _ARRAY_HEAD: Final = bytes.fromhex("7571007e0000") + _LENGTH
 
 
-def compute_hash(message: TopicMessage, previous_hash: bytes) -> bytes:
+def compute_running_hash(message: TopicMessage, previous_hash: bytes) -> bytes:
     """Return what the running hash of a message must be after that of the message before it."""
     seconds, nanoseconds = divmod(message.timestamp, NANOSECONDS)
     payer, topic = message.payer, message.topic
@@ -124,6 +124,6 @@ def _judge(message: TopicMessage, last: TopicMessage | None) -> MessageVerdict:
     if last is not None and message.timestamp <= last.timestamp:
         return MessageVerdict(message, Proof.WRONG, "it is not later than the message before it")
     previous_hash = GENESIS_HASH if last is None else last.running_hash
-    if compute_hash(message, previous_hash) != message.running_hash:
+    if compute_running_hash(message, previous_hash) != message.running_hash:
         return MessageVerdict(message, Proof.WRONG, "its running hash does not match")
     return MessageVerdict(message, Proof.PROVED)

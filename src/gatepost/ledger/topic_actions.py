@@ -88,7 +88,7 @@ def find_topic(tx: Reader, id: str, *, viewer: str | None = None) -> LedgerTopic
     return topic
 
 
-def page_topics(
+def list_topics(
     tx: Reader, *, kind: TopicKind | None, viewer: str | None, after: int = 0, limit: int = 100
 ) -> list[LedgerTopic]:
     """Return topics in the order in which they were made; with a viewer, only its own and those of everybody."""
@@ -96,7 +96,7 @@ def page_topics(
     return topics.build_topics(tx.fetch_page("ledger/topics/list_page", **filters, after=after, limit=limit))
 
 
-def page_messages(
+def list_messages(
     tx: Reader, topic: LedgerTopic, *, refused_only: bool = False, after: int = 0, limit: int = 100
 ) -> list[StoredMessage]:
     """Return messages in their order; with `refused_only`, those that do not count."""
@@ -193,7 +193,7 @@ def append(tx: Transaction, topic: LedgerTopic, payer: LedgerId, content: bytes,
             running_hash=b"",
             chunk=Chunk(transaction, place + 1, len(parts)) if len(parts) > 1 else None,
         )
-        last_hash = running_hash.compute_hash(message, last_hash)
+        last_hash = running_hash.compute_running_hash(message, last_hash)
         messages.append(NewMessage(replace(message, running_hash=last_hash), record))
     topics.append(tx, topic, messages)
 

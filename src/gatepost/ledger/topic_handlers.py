@@ -12,7 +12,7 @@ from gatepost.operations.pagination import read_page
 
 @api.ListTopics.handler
 def list_topics(tx: Reader, request: api.ListTopics, caller: Caller) -> Page[api.TopicView]:
-    return read_page(tx, request, ledger.page_topics, kind=request.kind, viewer=caller.entity, after=request.after)
+    return read_page(tx, request, ledger.list_topics, kind=request.kind, viewer=caller.entity, after=request.after)
 
 
 @api.ShowTopic.handler
@@ -25,7 +25,7 @@ def list_topic_messages(tx: Reader, request: api.ListTopicMessages, caller: Call
     return read_page(
         tx,
         request,
-        ledger.page_messages,
+        ledger.list_messages,
         ledger.find_topic(tx, request.id, viewer=caller.entity),
         view=lambda stored: api.TopicMessageView.of(stored.message, refused=stored.refused),
         cursor=lambda stored: stored.message.sequence,

@@ -126,13 +126,13 @@ class MailFilter(TypedDict):
     limit: int
 
 
-def page_sent(tx: Reader, sender: str, **filters: Unpack[MailFilter]) -> list[Mail]:
+def list_sent(tx: Reader, sender: str, **filters: Unpack[MailFilter]) -> list[Mail]:
     """Return the mail that an entity has sent, the newest first."""
     filters["thread"] = _find_thread(tx, filters["thread"])
     return outgoing.list_page(tx, "mail/outgoing/list_sent", sender=directory.find(tx, sender).number, **filters)
 
 
-def page_thread(tx: Reader, viewer: str | None, **filters: Unpack[MailFilter]) -> list[Mail]:
+def list_thread(tx: Reader, viewer: str | None, **filters: Unpack[MailFilter]) -> list[Mail]:
     """
     Return the mail of a thread, or about a reference, that an entity has sent or received, the newest first; for the
     administrator (None) all of it. Only its sender sees how far the others are with it.

@@ -41,10 +41,10 @@ def list_mail(tx: Reader, request: api.ListMail, caller: Caller) -> Page[api.Mai
         "before": request.after or None,
     }
     if request.box is api.MailBox.SENT:
-        return read_page(tx, request, mail.page_sent, request.sender, view=view_mail, **filters)
+        return read_page(tx, request, mail.list_sent, request.sender, view=view_mail, **filters)
     # The administrator sees all of a thread, unless it acts as somebody.
     viewer = None if caller.is_administrator and request.sender == directory.ADMINISTRATOR else request.sender
-    return read_page(tx, request, mail.page_thread, viewer, view=view_mail, **filters)
+    return read_page(tx, request, mail.list_thread, viewer, view=view_mail, **filters)
 
 
 @api.ShowMail.handler

@@ -85,7 +85,7 @@ def find(tx: Reader, ref: Ref) -> WorkItem:
     return item
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     type: WorkType | None = None,
@@ -100,11 +100,11 @@ def page(
     return [work_items.build(row) for row in tx.fetch_page("mail/work_items/list_page", **filters)]
 
 
-def page_notes(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[Note]:
+def list_notes(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[Note]:
     return outgoing.list_posts(tx, NoteData, find(tx, ref).ref, after=after, limit=limit)
 
 
-def page_events(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[WorkEvent]:
+def list_events(tx: Reader, ref: Ref, *, after: int = 0, limit: int = 100) -> list[WorkEvent]:
     return outgoing.list_posts(tx, EventData, find(tx, ref).ref, after=after, limit=limit)
 
 

@@ -18,7 +18,7 @@ def add_work_item(tx: Transaction, request: api.AddWorkItem, caller: Caller) -> 
 
 @api.ListWorkItems.handler
 def list_work_items(tx: Reader, request: api.ListWorkItems, caller: Caller) -> Page[api.WorkItemView]:
-    return read_page(tx, request, work.page, **parse_fields(request))
+    return read_page(tx, request, work.list_page, **parse_fields(request))
 
 
 @api.ShowWorkItem.handler
@@ -35,7 +35,7 @@ def post_work_event(tx: Transaction, request: api.PostWorkEvent, caller: Caller)
 
 @api.ListWorkEvents.handler
 def list_work_events(tx: Reader, request: api.ListWorkEvents, caller: Caller) -> Page[api.WorkEventView]:
-    return read_page(tx, request, work.page_events, _get_ref(request), after=request.after)
+    return read_page(tx, request, work.list_events, _get_ref(request), after=request.after)
 
 
 @api.PostNote.handler
@@ -49,7 +49,7 @@ def post_note(tx: Transaction, request: api.PostNote, caller: Caller) -> api.Not
 
 @api.ListNotes.handler
 def list_notes(tx: Reader, request: api.ListNotes, caller: Caller) -> Page[api.NoteView]:
-    return read_page(tx, request, work.page_notes, _get_ref(request), after=request.after)
+    return read_page(tx, request, work.list_notes, _get_ref(request), after=request.after)
 
 
 def _get_ref(request: api.ShowWorkItem | api.PostWorkEvent | api.ListWorkEvents | api.PostNote | api.ListNotes) -> Ref:

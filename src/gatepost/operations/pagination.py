@@ -5,7 +5,7 @@ Rows differ: a thousand of them may be a few kilobytes or a gigabyte. So a page 
 text reaches `PAGE_SIZE`, whichever comes first, and has one row at least. The rows after it are not read from the
 database, so that a page of large rows takes no more memory than any other.
 
-    page = await store.read(limit_page(inbox.page), "analyst", limit=100)
+    page = await store.read(limit_page(inbox.list_page), "analyst", limit=100)
 """
 
 from collections.abc import Callable, Sequence

@@ -79,7 +79,7 @@ def set_plan(tx: Transaction, owner: str | None, spec: PlanSpec, *, by: str | No
     return plan
 
 
-def page(
+def list_page(
     tx: Reader, owner: str | Entity | None = None, *, status: PlanStatus | None = None, after: int = 0, limit: int = 100
 ) -> list[Plan]:
     """Return plans in the order in which they were made; `after` is the number of the last plan seen."""

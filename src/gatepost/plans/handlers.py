@@ -18,7 +18,7 @@ def create_plan(tx: Transaction, request: api.CreatePlan, caller: Caller) -> api
 
 @api.ListPlans.handler
 def list_plans(tx: Reader, request: api.ListPlans, caller: Caller) -> Page[api.PlanView]:
-    return read_page(tx, request, plans.page, **asdict(request))
+    return read_page(tx, request, plans.list_page, **asdict(request))
 
 
 @api.ShowPlan.handler

@@ -99,7 +99,7 @@ def view_recent(tx: Reader, *, viewer: str | None = None, since: Instant, limit:
     return api.RecentView(
         since=format_rfc3339(since),
         usage=UsageView.of(usage.sum_all(tx, agent=viewer, since=since, until=tx.now + 1)),
-        runs=[RunView.of(run) for run in runs.page(tx, agent=viewer, since=since, limit=limit)],
+        runs=[RunView.of(run) for run in runs.list_page(tx, agent=viewer, since=since, limit=limit)],
         message_count=count,
         messages=[MessageView.of(message) for message in messages],
         decisions=[view_decision(tx, decision) for decision in build_decisions(tx, decision_rows)],

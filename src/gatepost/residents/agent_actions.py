@@ -103,11 +103,13 @@ def measure_rest(tx: Reader, name: str) -> float | None:
     return (resident.rest_until - tx.now) / SECOND
 
 
-def page(
+def list_page(
     tx: Reader, *, team: str | None = None, retired: bool = False, after: int = 0, limit: int = 1_000
 ) -> list[tuple[Entity, Resident | None, Sequence[str]]]:
     """Return agents in order of registration, each with its resident, None for a guest, and its skills."""
-    agent_entities = directory.page(tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit)
+    agent_entities = directory.list_page(
+        tx, kind=EntityKind.AGENT, team=team, retired=retired, after=after, limit=limit
+    )
     numbers = [agent.number for agent in agent_entities]
     residents = RESIDENT.fetch_all(tx, "residents/agents/read_many", entities=numbers)
     by_number = {resident.number: resident for resident in residents}

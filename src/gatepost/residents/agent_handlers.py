@@ -46,15 +46,15 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
 def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api.AgentView]:
     reachabilities: dict[str, Reachability] = {}
 
-    def page(tx: Reader, **filters: Any) -> Sequence[tuple[Entity, Resident | None, Sequence[str]]]:
-        rows = agents.page(tx, **filters)
+    def list_page(tx: Reader, **filters: Any) -> Sequence[tuple[Entity, Resident | None, Sequence[str]]]:
+        rows = agents.list_page(tx, **filters)
         reachabilities.update(_find_reachabilities(tx, [row[0].number for row in rows]))
         return rows
 
     return read_page(
         tx,
         request,
-        page,
+        list_page,
         view=lambda row: _view_agent(*row, reachabilities.get(row[0].name), include_config=False),
         cursor=lambda row: row[0].number,
         **asdict(request),
@@ -109,7 +109,7 @@ def show_mind(tx: Reader, request: api.ShowMind, caller: Caller) -> api.MindView
 
 @api.ListGoals.handler
 def list_goals(tx: Reader, request: api.ListGoals, caller: Caller) -> Page[api.GoalView]:
-    rows = memories.page_goals(tx, find_agent(tx, request.name).name, status=request.status)
+    rows = memories.list_goals(tx, find_agent(tx, request.name).name, status=request.status)
     return Page[api.GoalView](items=[api.GoalView.of(goal) for goal in rows], next=None)
 
 
@@ -122,7 +122,7 @@ def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> Page
     return read_page(
         tx,
         request,
-        memories.page_memories,
+        memories.list_memories,
         find_agent(tx, request.name).name,
         cursor=lambda memory: f"{memory.updated_at}-{memory.key}",
         after=after,

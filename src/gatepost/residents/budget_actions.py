@@ -74,7 +74,7 @@ def start_budget_rest(tx: Transaction, resident: Resident, until: Instant) -> No
     agents.alert_owner(tx, resident.name, text, topic=f"budget:{until}")
 
 
-def page_budgets(tx: Reader, *, agent: str | None = None, after: int = 0, limit: int = 100) -> list[BudgetStatus]:
+def list_budgets(tx: Reader, *, agent: str | None = None, after: int = 0, limit: int = 100) -> list[BudgetStatus]:
     """Return the budgets of live residents in the order of registration; `after` is the number of the last agent."""
     number = directory.find_number(tx, agent)
     statuses: list[BudgetStatus] = []

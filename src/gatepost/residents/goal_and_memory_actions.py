@@ -34,7 +34,7 @@ def set_memories(tx: Transaction, name: str, values: Mapping[str, str]) -> int:
     return len(entries)
 
 
-def page_memories(
+def list_memories(
     tx: Reader,
     name: str | Entity,
     *,
@@ -92,7 +92,7 @@ def list_newest_memories_later(tx: Reader, agent: Entity, limit: int) -> Callabl
     )
 
 
-def page_goals(
+def list_goals(
     tx: Reader, name: str | Entity, *, status: GoalStatus | None = None, limit: int = rules.MAX_GOALS
 ) -> list[Goal]:
     """Return the goals of an agent, the most important first."""

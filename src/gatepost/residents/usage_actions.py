@@ -16,7 +16,7 @@ from gatepost.stores.row_mapping import Mapper
 _GROUP: Final = Mapper(UsageGroup)
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     agent: str | None = None,
@@ -52,7 +52,7 @@ def page(
 
 def sum_all(tx: Reader, *, agent: str | None = None, since: Instant, until: Instant) -> UsageGroup:
     """Return what all these runs have used together."""
-    groups = page(tx, agent=agent, since=since, until=until, by=(), limit=1)
+    groups = list_page(tx, agent=agent, since=since, until=until, by=(), limit=1)
     return groups[0] if groups else UsageGroup()
 
 

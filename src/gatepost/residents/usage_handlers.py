@@ -13,7 +13,7 @@ from gatepost.residents.runs.api import RunView
 @api.ShowUsage.handler
 def show_usage(tx: Reader, request: api.ShowUsage, caller: Caller) -> api.UsagePage:
     since, until = _parse_times(tx, request)
-    groups = usage.page(
+    groups = usage.list_page(
         tx,
         agent=request.agent,
         since=since,
@@ -52,7 +52,7 @@ def list_expensive_runs(tx: Reader, request: api.ListExpensiveRuns, caller: Call
 
 @api.ListBudgets.handler
 def list_budgets(tx: Reader, request: api.ListBudgets, caller: Caller) -> api.BudgetPage:
-    return read_page(tx, request, budgets.page_budgets, agent=request.agent, after=request.after)
+    return read_page(tx, request, budgets.list_budgets, agent=request.agent, after=request.after)
 
 
 def _parse_times(tx: Reader, request: api.ShowUsage | api.ListExpensiveRuns) -> tuple[Instant, Instant]:

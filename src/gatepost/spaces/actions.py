@@ -93,7 +93,7 @@ def show(tx: Reader, id: str, *, viewer: str | Entity | None = None) -> Space:
     return _SPACE.read(row)
 
 
-def page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
+def list_page(tx: Reader, *, viewer: str | Entity | None = None, after: int = 0, limit: int = 100) -> list[Space]:
     """Return the spaces of a member, or all; `after` is the number of the last space seen."""
     if viewer is None:
         return _SPACE.fetch_page(tx, "spaces/spaces/list_page", after=after, limit=limit)
@@ -243,7 +243,7 @@ def read_history(tx: Reader, id: str, member: Entity, *, offset: int = 0, limit:
     return space, [(row.id, row.display, row.kind, row.content, row.created_at) for row in reversed(rows)]
 
 
-def enter(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
+def read_and_mark(tx: Transaction, id: str, member: Entity, *, limit: int) -> tuple[Space, list[MessageRow]]:
     """Return a space and its last messages, oldest first, and mark them as read by the member."""
     space, history = read_history(tx, id, member, limit=limit)
     if history:

@@ -23,7 +23,7 @@ def create_space(tx: Transaction, request: api.CreateSpace, caller: Caller) -> a
 
 @api.ListSpaces.handler
 def list_spaces(tx: Reader, request: api.ListSpaces, caller: Caller) -> api.SpacePage:
-    page = read_page(tx, request, spaces.page, viewer=request.member, after=request.after)
+    page = read_page(tx, request, spaces.list_page, viewer=request.member, after=request.after)
     activities = spaces.list_activity(tx, [space.id for space in page.items], viewer=request.member)
     return replace(page, items=[_add_activity(space, activities[space.id]) for space in page.items])
 

@@ -83,7 +83,7 @@ class StoreConnection(Protocol):
         """Run a statement, at the latest with the next one; return a function that returns its rows."""
         ...
 
-    def page(self, statement: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
+    def fetch_page(self, statement: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Return the first rows, with at most `max_chars` of text, and True if there are more, which are not read."""
         ...
 
@@ -156,7 +156,7 @@ class StoreTransaction:
     def fetch_page(self, statement: str, /, **parameters: Any) -> list[Row]:
         if self.max_page_chars is None:
             return self._connection.all(statement, parameters)
-        rows, is_truncated = self._connection.page(statement, parameters, self.max_page_chars)
+        rows, is_truncated = self._connection.fetch_page(statement, parameters, self.max_page_chars)
         self.is_truncated = self.is_truncated or is_truncated
         return rows
 

@@ -190,7 +190,7 @@ class PostgresConnection:
 
         return fetch
 
-    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
+    def fetch_page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Read with a cursor on the server, which sends a few rows at once."""
         if self._pending:
             self._exchange()

@@ -137,7 +137,7 @@ class SqliteConnection:
         rows = self.all(name, parameters)
         return lambda: rows
 
-    def page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
+    def fetch_page(self, name: str, parameters: Mapping[str, Any], max_chars: int, /) -> tuple[list[Row], bool]:
         """Read the rows one by one: a cursor reads a row when it is asked for it."""
         assert self._db is not None
         text, lists, maker = _prepare(name)

@@ -224,7 +224,7 @@ class ChannelBench:
                 yield
 
     def list_events(self, name: str = AGENT) -> list[Event]:
-        return [item.event for item in self.store.read_sync(inbox.page, name, limit=1_000)]
+        return [item.event for item in self.store.read_sync(inbox.list_page, name, limit=1_000)]
 
     def list_prompts(self) -> list[Event]:
         return [event for event in self.list_events() if is_user_prompt(event)]
@@ -308,7 +308,7 @@ class ChannelSuite:
             assert await bench.wait_for_sent("ana", 1) == ["for Ana"]
             assert await bench.wait_for_sent("bob", 1) == ["for Bob"]
         assert from_ana.route != from_bob.route
-        entries = bench.store.read_sync(shared_inbox.page)
+        entries = bench.store.read_sync(shared_inbox.list_page)
         assert from_ana.route is not None
         kinds = [(entry.kind, entry.content) for entry in entries if entry.session == from_ana.route.session]
         assert kinds == [(EntryKind.USER_PROMPT, "hello"), (EntryKind.SYSTEM_RESPONSE, "for Ana")]

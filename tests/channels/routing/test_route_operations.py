@@ -129,7 +129,7 @@ class TestTriggers:
         await admin.post("/api/routes", json={"name": "shop", "targets": ["analyst"]})
         [event] = (await admin.post("/api/triggers/shop/test", json=body)).json()["events"]
         assert (event["targets"], event["rule"], event["reason"]) == (["analyst"], "shop", None)
-        assert gateway.store.read_sync(inbox.page, "analyst") == []
+        assert gateway.store.read_sync(inbox.list_page, "analyst") == []
         assert (await admin.get("/api/routes/dead-letters")).json()["items"] == []
 
 
@@ -177,7 +177,7 @@ class TestDeadLetters:
         await admin.post("/api/routes", json={"name": "shop", "targets": ["analyst"]})
         replayed = await admin.post(path)
         assert (replayed.status_code, replayed.json()["targets"]) == (200, ["analyst"])
-        [item] = gateway.store.read_sync(inbox.page, "analyst")
+        [item] = gateway.store.read_sync(inbox.list_page, "analyst")
         assert [item.event.id] == replayed.json()["eventIds"]
         assert json.loads(json.dumps(item.event.data))["payload"] == PAYLOAD
         assert (await admin.post(path)).status_code == 409

@@ -61,10 +61,10 @@ class Channel(NamedTuple):
         self.kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT, **fields))
 
     def list_events(self, name: str) -> list[Event]:
-        return [item.event for item in self.kit.store.read_sync(inbox.page, name)]
+        return [item.event for item in self.kit.store.read_sync(inbox.list_page, name)]
 
     def list_recipients(self) -> list[str]:
-        names = [entity.name for entity in self.kit.store.read_sync(directory.page)]
+        names = [entity.name for entity in self.kit.store.read_sync(directory.list_page)]
         return [name for name in names if any(event.type is EventType.SERVICE for event in self.list_events(name))]
 
 
@@ -186,7 +186,7 @@ class TestDefaults:
 
     def test_else_it_is_kept_with_the_reason(self, channel: Channel) -> None:
         received = channel.receive()
-        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.list_page, by=None)
         assert received.events == ()
         assert (unrouted.id, unrouted.trigger, unrouted.reason) == (received.unrouted, "shop", UnroutedReason.NO_ROUTE)
         assert (unrouted.envelope.content, unrouted.envelope.payload) == ("opened", PAYLOAD)
@@ -196,7 +196,7 @@ class TestDefaults:
         channel.add_rule("any", to="ana")
         channel.kit.store.run_sync(directory.retire, "ana")
         channel.receive()
-        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.list_page, by=None)
         assert unrouted.reason is UnroutedReason.NO_TARGET
 
 
@@ -225,7 +225,7 @@ class TestUnrouted:
         channel.add_rule("any")
         assert channel.receive().duplicate
         assert channel.list_events("ana") == []
-        assert len(channel.kit.store.read_sync(unrouted_messages.page, by=None)) == 1
+        assert len(channel.kit.store.read_sync(unrouted_messages.list_page, by=None)) == 1
 
     @pytest.mark.parametrize("payload", ["\x00", "\ud800", {"a": float("inf")}, "x" * 2**20])
     def test_what_no_inbox_could_hold_is_not_kept(self, channel: Channel, payload: Json) -> None:
@@ -246,8 +246,8 @@ class TestUnrouted:
         assert (event.content, event.data["payload"]) == ("opened", PAYLOAD)
         with pytest.raises(Conflict, match="was replayed by 'admin' already"):
             store.run_sync(intake.replay_unrouted, id, by=None)
-        assert store.read_sync(unrouted_messages.page, by=None) == []
-        [handled] = store.read_sync(unrouted_messages.page, by=None, handled=True)
+        assert store.read_sync(unrouted_messages.list_page, by=None) == []
+        [handled] = store.read_sync(unrouted_messages.list_page, by=None, handled=True)
         assert (handled.id, handled.handled_by) == (id, "admin")
         assert store.read_sync(unrouted_messages.count) == 0
 
@@ -277,7 +277,7 @@ class TestUnrouted:
     def test_it_stays_when_its_trigger_is_deleted(self, channel: Channel) -> None:
         id = channel.receive_unrouted()
         channel.kit.store.run_sync(triggers.delete, "shop")
-        [unrouted] = channel.kit.store.read_sync(unrouted_messages.page, by=None)
+        [unrouted] = channel.kit.store.read_sync(unrouted_messages.list_page, by=None)
         assert (unrouted.id, unrouted.trigger) == (id, None)
         channel.add_rule("any")
         assert channel.kit.store.run_sync(intake.replay_unrouted, id, by=None).targets == ("ana",)
@@ -308,7 +308,7 @@ class TestRights:
                 store.run_sync(attempt)
         assert not store.run_sync(routing_rules.update_rule, "own", {"active": False}, by="ana").active
         assert store.run_sync(routing_rules.update_rule, "own", {"active": True}, by=None).active
-        assert [other.name for other in store.read_sync(routing_rules.page_rules, by="ben")] == ["own"]
+        assert [other.name for other in store.read_sync(routing_rules.list_rules, by="ben")] == ["own"]
         store.run_sync(routing_rules.delete_rule, "own", by="ana")
 
     def test_without_the_skill_nothing_is_shown_or_changed(self, skilled: Channel) -> None:
@@ -318,8 +318,8 @@ class TestRights:
         for attempt in (
             lambda tx: routing_rules.create_rule(tx, RouteSpec(name="x", targets=("cat",)), by="cat"),
             lambda tx: routing_rules.show_rule(tx, "any", by="cat"),
-            lambda tx: routing_rules.page_rules(tx, by="cat"),
-            lambda tx: unrouted_messages.page(tx, by="cat"),
+            lambda tx: routing_rules.list_rules(tx, by="cat"),
+            lambda tx: unrouted_messages.list_page(tx, by="cat"),
             lambda tx: intake.replay_unrouted(tx, id, by="cat"),
         ):
             with pytest.raises(Refused, match="'cat' lacks the skill 'routing'"):
@@ -361,7 +361,7 @@ def test_a_rule_that_is_not_valid_is_not_made(
     spec: dict[str, Any] = {"name": "new", "targets": ("ana",)} | fields
     with pytest.raises(error):
         channel.kit.store.run_sync(routing_rules.create_rule, RouteSpec(**spec), by=None)
-    assert len(channel.kit.store.read_sync(routing_rules.page_rules, by=None)) == 1
+    assert len(channel.kit.store.read_sync(routing_rules.list_rules, by=None)) == 1
 
 
 @check_cases(

@@ -92,7 +92,7 @@ def test_a_message_that_nobody_got_is_read_and_replayed(ann: ToolCaller, ctx: St
     ann.use("create_route", name="shop", targets=["bob"], filters={"payload.repository": "shop"})
     assert ann.use("replay_dead_letter", id=letter["id"])["targets"] == ["bob"]
     assert ann.use("list_dead_letters")["deadLetters"] == []
-    [item] = ctx.store.read_sync(inbox.page, "bob")
+    [item] = ctx.store.read_sync(inbox.list_page, "bob")
     assert item.event.content == "opened"
 
 

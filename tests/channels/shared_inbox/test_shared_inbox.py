@@ -64,7 +64,7 @@ def reply(ctx: StoreContext, event: Event | str, text: str = "Here", by: str = "
 
 
 def read(ctx: StoreContext, **filters: Any) -> list[SharedEntry]:
-    return ctx.store.read_sync(shared_inbox.page, **filters)
+    return ctx.store.read_sync(shared_inbox.list_page, **filters)
 
 
 def list_contents(ctx: StoreContext, **filters: Any) -> list[str]:
@@ -103,7 +103,7 @@ class TestPrompts:
         write(ctx, "one")
         assert reset(ctx, to="ann") == "cli-husam:reset-1"
         assert reset(ctx, to="ann") == "cli-husam:reset-2"
-        events = [item.event for item in ctx.store.read_sync(inbox.page, "ann")]
+        events = [item.event for item in ctx.store.read_sync(inbox.list_page, "ann")]
         assert [event.priority for event in events] == [Priority.NORMAL, Priority.FYI, Priority.FYI]
         assert isinstance(events[-1].data, dict)
         assert events[-1].data["metadata"] == {"reset_session": "true"}
@@ -113,17 +113,17 @@ class TestPrompts:
 
     def test_who_got_the_prompts_learns_of_a_reset_and_nobody_else(self, ctx: StoreContext) -> None:
         reset(ctx)
-        assert ctx.store.read_sync(unrouted_messages.page, by=None) == []
+        assert ctx.store.read_sync(unrouted_messages.list_page, by=None) == []
         for name in ("ann", "bob", "ann"):
             send(ctx, f"for {name}", to=name)
         reset(ctx)
         reset(ctx)
 
         for name in ("ann", "bob"):
-            events = [item.event for item in ctx.store.read_sync(inbox.page, name)]
+            events = [item.event for item in ctx.store.read_sync(inbox.list_page, name)]
             assert events[-1].content == "The conversation begins anew."
             assert [event.priority for event in events].count(Priority.FYI) == 1
-        assert ctx.store.read_sync(unrouted_messages.page, by=None) == []
+        assert ctx.store.read_sync(unrouted_messages.list_page, by=None) == []
 
 
 class TestSessions:

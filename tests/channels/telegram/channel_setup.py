@@ -90,7 +90,7 @@ class VerbSetup:
         return self.store.run_sync(telegram.take_updates, "helper", updates, self.bot, random_bits=next(self.numbers))
 
     def list_events(self, agent: str = AGENT) -> list[Event]:
-        items = self.store.read_sync(inbox.page, agent, limit=1_000)
+        items = self.store.read_sync(inbox.list_page, agent, limit=1_000)
         return [item.event for item in items]
 
     def list_sent(self) -> list[str]:
@@ -130,13 +130,13 @@ class ChannelSetup:
         return pair(self.store, self.trigger, user.id, person)
 
     def list_events(self, agent: str = AGENT) -> list[Event]:
-        return [item.event for item in self.store.read_sync(inbox.page, agent, limit=1_000)]
+        return [item.event for item in self.store.read_sync(inbox.list_page, agent, limit=1_000)]
 
     def list_sessions(self) -> list[ChannelSession]:
         return self.store.read_sync(conversations.list_sessions)
 
     def list_entries(self) -> list[SharedEntry]:
-        return self.store.read_sync(shared_inbox.page)
+        return self.store.read_sync(shared_inbox.list_page)
 
     def send(self, user: User | int, text: str, **options: Any) -> str:
         """Send a text to a chat, whoever is there."""

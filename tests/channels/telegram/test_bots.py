@@ -91,7 +91,7 @@ async def test_a_bot_does_not_let_in_whom_another_bot_knows(setup: ChannelSetup,
 
     assert "Your code is" in server.sent(ana, second_bot)[0].text
     assert setup.list_events("clerk") == []
-    [request] = setup.store.read_sync(pairing.page, state=PairingState.REQUESTED)
+    [request] = setup.store.read_sync(pairing.list_page, state=PairingState.REQUESTED)
     assert request.trigger == "shop"
 
 

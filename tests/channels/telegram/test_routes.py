@@ -64,7 +64,7 @@ def test_what_nobody_gets_is_kept_said_and_replayed_with_its_way_back(setup: Ver
     write(setup, HUSAM, "is anybody there?")
     assert list_contents(setup) == {"nurse": [], "clerk": [], AGENT: []}
     assert setup.list_sent() == [SENTENCE]
-    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+    [unrouted] = store.read_sync(unrouted_messages.list_page, by=None)
     assert (unrouted.trigger, unrouted.envelope.content, unrouted.reason.value) == (
         "helper",
         "is anybody there?",
@@ -87,7 +87,7 @@ def test_the_prompt_of_the_bot_is_in_the_line_of_each_event(setup: VerbSetup) ->
     store = setup.store
     store.run_sync(triggers.change, "helper", {"prompt": "Be brief", "target": None})
     write(setup, HUSAM, "is anybody there?")
-    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+    [unrouted] = store.read_sync(unrouted_messages.list_page, by=None)
     add_rule(setup, "all", "clerk", 0)
     store.run_sync(intake.replay_unrouted, unrouted.id, by=None)
     write(setup, HUSAM, "hello")
@@ -103,7 +103,7 @@ def test_a_target_that_is_gone_is_said_too(setup: VerbSetup) -> None:
     setup.store.run_sync(directory.retire, AGENT)
     write(setup, HUSAM, "hello")
 
-    [unrouted] = setup.store.read_sync(unrouted_messages.page, by=None)
+    [unrouted] = setup.store.read_sync(unrouted_messages.list_page, by=None)
     assert unrouted.reason.value == "no_target"
     assert setup.list_sent() == [SENTENCE]
 

@@ -182,7 +182,7 @@ async def test_fifty_conversations_with_resets_never_cross(
             await server.wait_until(lambda: read_answers(server, conversations) == crowd.sent)
 
             responses = setup.store.read_sync(
-                shared_inbox.page, kind=EntryKind.SYSTEM_RESPONSE, channel="cli", limit=1_000
+                shared_inbox.list_page, kind=EntryKind.SYSTEM_RESPONSE, channel="cli", limit=1_000
             )
             typed = defaultdict(list)
             for entry in responses:

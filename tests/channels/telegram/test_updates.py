@@ -226,9 +226,9 @@ def test_commands_pairing_and_refused_messages_are_not_in_the_shared_inbox(kit: 
         setup.take(build_message(number, "hello", **{"from": sender, "chat": {"id": user, "type": "private"}}))
 
     assert len(setup.list_sent()) == 5, "four commands and a code"
-    assert kit.store.read_sync(shared_inbox.page) == []
+    assert kit.store.read_sync(shared_inbox.list_page) == []
     setup.take(build_message(20, "and now a prompt"))
-    assert [entry.content for entry in kit.store.read_sync(shared_inbox.page)] == ["and now a prompt"]
+    assert [entry.content for entry in kit.store.read_sync(shared_inbox.list_page)] == ["and now a prompt"]
 
 
 def test_metadata_that_a_bot_requires_is_not_guessed(kit: Kit) -> None:
@@ -239,7 +239,7 @@ def test_metadata_that_a_bot_requires_is_not_guessed(kit: Kit) -> None:
     setup.take(build_message(2, "hello"))
 
     assert len(setup.list_events()) == 1
-    [unrouted] = kit.store.read_sync(unrouted_messages.page, by=None)
+    [unrouted] = kit.store.read_sync(unrouted_messages.list_page, by=None)
     assert unrouted.reason is UnroutedReason.MISSING_METADATA
     assert setup.list_sent() == [
         "This lacks telegram_username, so nobody gets it. It is kept, and the owner of this bot knows."
@@ -368,7 +368,7 @@ def test_what_came_before_a_group_moved_is_answered_where_it_is_now(kit: Kit) ->
 
     assert not kit.store.read_sync(decisions.show, decision.id).is_open
     assert {message.chat for message in setup.list_messages()} == {"-100"}
-    [pairing_row] = kit.store.read_sync(pairing.page)
+    [pairing_row] = kit.store.read_sync(pairing.list_page)
     assert (pairing_row.chat, pairing_row.person) == ("-100", "husam")
 
 

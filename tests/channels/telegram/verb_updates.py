@@ -79,7 +79,7 @@ def find_code(setup: VerbSetup, user: int) -> str:
 
 
 def list_states(setup: VerbSetup) -> list[PairingState]:
-    return [entry.state for entry in setup.store.read_sync(pairing.page)]
+    return [entry.state for entry in setup.store.read_sync(pairing.list_page)]
 
 
 def ask(setup: VerbSetup, *respondents: str) -> str:

@@ -74,13 +74,13 @@ def office(kit: Kit) -> Kit:
 
 def find_problem(office: Kit, trigger: FileTrigger, secret: str | None) -> GatepostError | None:
     """Do what `gatepost doctor` does, which stores nothing."""
-    rows = office.store.read_sync(triggers.page)
+    rows = office.store.read_sync(triggers.list_page)
     try:
         dry_run_sync(office.store, file_triggers.apply, trigger, secret)
     except GatepostError as error:
         return error
     finally:
-        assert office.store.read_sync(triggers.page) == rows
+        assert office.store.read_sync(triggers.list_page) == rows
     return None
 
 
@@ -202,7 +202,7 @@ class TestTables:
 class TestRows:
     def test_are_made_once_and_say_that_they_are_from_the_file(self, office: Kit) -> None:
         assert apply(office) == ["daily", "pulse", "once", "shop", "desk"]
-        rows = {row.name: row for row in office.store.read_sync(triggers.page)}
+        rows = {row.name: row for row in office.store.read_sync(triggers.list_page)}
         assert all(row.is_from_file for row in rows.values())
         assert {name for name, row in rows.items() if not row.active} == {"desk"}
         assert rows["pulse"].next_at == rows["pulse"].created_at + 30 * MINUTE
@@ -255,7 +255,7 @@ class TestRows:
         office.store.run_sync(triggers.add, TriggerSpec(name="mine", secret=SECRET, target="ana"))
         apply(office)
         assert apply(office, "") == ["daily", "pulse", "once", "shop", "desk"]
-        assert [row.name for row in office.store.read_sync(triggers.page)] == ["mine"]
+        assert [row.name for row in office.store.read_sync(triggers.list_page)] == ["mine"]
 
     def test_one_with_conversations_is_closed_instead_and_opened_when_it_comes_back(self, office: Kit) -> None:
         text = FILE.replace("active = false", "")
@@ -265,7 +265,7 @@ class TestRows:
             conversations.ensure_session, "telegram", "chat-7:user-7", trigger=desk, chat="7", user_id="7"
         )
         apply(office, "")
-        [row] = office.store.read_sync(triggers.page)
+        [row] = office.store.read_sync(triggers.list_page)
         assert (row.name, row.active, row.is_from_file) == ("desk", False, False)
         assert "desk" in apply(office, text)
         row = office.store.read_sync(triggers.show, "desk")
@@ -318,7 +318,7 @@ class TestRows:
         assert isinstance(find_problem(office, daily, None), error)
         with pytest.raises(error):
             office.store.run_sync(file_triggers.apply, daily, None)
-        assert office.store.read_sync(triggers.page) == []
+        assert office.store.read_sync(triggers.list_page) == []
 
     def test_one_whose_target_has_retired_stays(self, office: Kit) -> None:
         apply(office)

@@ -90,7 +90,7 @@ class ExpectedTrigger:
 def list_fired(kit: Kit) -> dict[str, list[Instant]]:
     slots: defaultdict[str, list[Instant]] = defaultdict(list)
     after = 0
-    while page := kit.store.read_sync(inbox.page, "ana", after=after, limit=1_000):
+    while page := kit.store.read_sync(inbox.list_page, "ana", after=after, limit=1_000):
         for event in (item.event for item in page):
             assert event.content == event.source
             slots[event.source].append(parse_instant(event.data["payload"]["dueAt"]))
@@ -250,7 +250,7 @@ async def test_a_heartbeat_runs_for_two_weeks(office: Kit) -> None:
 
     fired = [
         parse_instant(item.event.data["payload"]["dueAt"])
-        for item in store.read_sync(inbox.page, "ana", limit=1_000)
+        for item in store.read_sync(inbox.list_page, "ana", limit=1_000)
         if item.event.source == "pulse"
     ]
     assert fired == expected_slots

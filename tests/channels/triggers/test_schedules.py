@@ -48,7 +48,7 @@ def add_trigger(office: Kit, name: str = "daily", schedule: TriggerSchedule = HO
 
 
 def list_events(office: Kit, recipient: str = "ana") -> list[Event]:
-    return [item.event for item in office.store.read_sync(inbox.page, recipient, limit=1_000)]
+    return [item.event for item in office.store.read_sync(inbox.list_page, recipient, limit=1_000)]
 
 
 def list_slots(office: Kit, recipient: str = "ana") -> list[str]:
@@ -197,7 +197,7 @@ async def test_what_reaches_nobody_is_kept_and_its_owner_is_alerted(office: Kit)
     add_trigger(office, target=None)
     office.clock.advance(HOUR)
     await background_tasks.fire_due_triggers(office.store)
-    [letter] = office.store.read_sync(unrouted_messages.page, by=None)
+    [letter] = office.store.read_sync(unrouted_messages.list_page, by=None)
     assert (letter.trigger, letter.envelope.content) == ("daily", "daily is due")
     assert len(list_events(office, "admin")) == 1
 
@@ -209,14 +209,17 @@ async def test_a_schedule_that_reaches_nobody_keeps_one_message_and_alerts_each_
         office.clock.advance(HOUR)
         await background_tasks.fire_due_triggers(office.store)
 
-    letters = office.store.read_sync(unrouted_messages.page, by=None)
+    letters = office.store.read_sync(unrouted_messages.list_page, by=None)
     assert [letter.trigger for letter in letters] == ["daily", "weekly"]
     assert len(list_events(office, "admin")) == 6
 
     office.store.run_sync(unrouted_messages.discard, letters[0].id, by=None)
     office.clock.advance(HOUR)
     await background_tasks.fire_due_triggers(office.store)
-    assert [letter.trigger for letter in office.store.read_sync(unrouted_messages.page, by=None)] == ["weekly", "daily"]
+    assert [letter.trigger for letter in office.store.read_sync(unrouted_messages.list_page, by=None)] == [
+        "weekly",
+        "daily",
+    ]
 
 
 async def test_a_rule_decides_who_gets_it(office: Kit) -> None:
@@ -263,14 +266,14 @@ def test_a_preview_shows_what_would_happen_if_it_were_due_now_and_changes_nothin
 
     add_trigger(office, prompt="Write the report")
     add_trigger(office, "pulse", HALF_HOUR, heartbeat=Heartbeat(active_hours=(8, 22)), target="team:web")
-    before = office.store.read_sync(triggers.page)
+    before = office.store.read_sync(triggers.list_page)
     assert preview("daily") == ([("Write the report", ("ana",))], None)
     assert preview("pulse") == ([], "nobody has anything new to do")
     office.store.run_sync(memories.set_goals, "ben", [GoalSpec(description="Ship it")])
     assert preview("pulse") == ([("there is something to do: 1 active goal", ("ben",))], None)
     office.clock.advance(13 * HOUR)
     assert preview("pulse") == ([], "the heartbeat is not in its hours")
-    assert office.store.read_sync(triggers.page) == before
+    assert office.store.read_sync(triggers.list_page) == before
     assert list_events(office) == list_events(office, "ben") == []
 
 

@@ -101,7 +101,7 @@ class TestAnOwner:
         trigger = office.store.run_sync(triggers.add, spec, by=by)
         office.clock.advance("1 hour")
         assert office.store.run_sync(schedules.fire, trigger.number)
-        [item] = office.store.read_sync(inbox.page, "ben")
+        [item] = office.store.read_sync(inbox.list_page, "ben")
         assert render.render_event(item.event).startswith(f'[Service: {name}] "Delete it."')
         assert item.event.source == "daily"
 
@@ -167,7 +167,7 @@ def test_what_a_request_cannot_have(office: Kit, fields: dict[str, Any], message
     with pytest.raises(Invalid) as error:
         LocalExecutor(office.store).send(AddTrigger(**(values | fields)))
     assert error.value.message.startswith(message)
-    assert office.store.read_sync(triggers.page) == []
+    assert office.store.read_sync(triggers.list_page) == []
 
 
 def test_a_secret_is_not_the_name_of_a_variable(office: Kit) -> None:
@@ -206,7 +206,7 @@ def test_a_filter_that_never_matches_is_refused(path: str) -> None:
 def test_who_is_let_in_by_the_list_is_not_let_in_by_the_administrator(office: Kit) -> None:
     bot = office.store.run_sync(triggers.add, TriggerSpec(**{**_list_fields(BOT), "config": TriggerConfig(allow=(7,))}))
     office.store.run_sync(pairing.admit, bot, chat="7", user_id="7", display="Eve")
-    [row] = office.store.read_sync(pairing.page)
+    [row] = office.store.read_sync(pairing.list_page)
     assert (row.state, row.answered_by) == ("approved", None)
 
 
@@ -227,7 +227,7 @@ def test_a_trigger_that_is_called_cli_does_not_break_replies(office: Kit) -> Non
     """Older stores may have one."""
     office.store.run_sync(_insert_trigger, "cli")
     office.store.run_sync(chat.send, SendChat(content="Hello?", to="ana"), sender="admin")
-    [item] = office.store.read_sync(inbox.page, "ana")
+    [item] = office.store.read_sync(inbox.list_page, "ana")
     trigger, _ = office.store.read_sync(replies.find_route, item.event, office.store.read_sync(directory.find, "ana"))
     assert trigger is None
 

@@ -65,7 +65,7 @@ def test_its_secret_is_never_told_again(store: Store) -> None:
     opened_trigger = store.read_sync(webhooks.find_open_trigger, "issues")
 
     assert opened_trigger.stored_secret == SECRET
-    for value in (build_trigger(), trigger, store.read_sync(triggers.page), opened_trigger):
+    for value in (build_trigger(), trigger, store.read_sync(triggers.list_page), opened_trigger):
         assert SECRET not in repr(value)
 
 
@@ -124,7 +124,7 @@ def _retired_ben(store: Store) -> None:
 def test_what_cannot_be_is_not_added(store: Store, fields: dict[str, str], error: type[GatepostError]) -> None:
     with pytest.raises(error):
         store.run_sync(triggers.add, build_trigger(**fields))
-    assert store.read_sync(triggers.page) == []
+    assert store.read_sync(triggers.list_page) == []
 
 
 def test_triggers_are_listed_in_the_order_in_which_they_were_added(store: Store) -> None:
@@ -132,9 +132,9 @@ def test_triggers_are_listed_in_the_order_in_which_they_were_added(store: Store)
     store.run_sync(triggers.add, build_trigger("two", owner="ben"))
     store.run_sync(triggers.add, build_trigger("three"))
 
-    assert [trigger.name for trigger in store.read_sync(triggers.page)] == ["one", "two", "three"]
-    [first] = store.read_sync(triggers.page, limit=1)
-    assert [trigger.name for trigger in store.read_sync(triggers.page, after=first.number, limit=1)] == ["two"]
+    assert [trigger.name for trigger in store.read_sync(triggers.list_page)] == ["one", "two", "three"]
+    [first] = store.read_sync(triggers.list_page, limit=1)
+    assert [trigger.name for trigger in store.read_sync(triggers.list_page, after=first.number, limit=1)] == ["two"]
 
 
 def test_a_call_is_an_event_of_its_service(store: Store) -> None:
@@ -144,7 +144,7 @@ def test_a_call_is_an_event_of_its_service(store: Store) -> None:
     assert isinstance(first, PushResult)
     assert isinstance(repeat, PushResult)
 
-    [item] = store.read_sync(inbox.page, "ana")
+    [item] = store.read_sync(inbox.list_page, "ana")
     event = item.event
     assert (event.type, event.source, event.trust) == (EventType.SERVICE, "jira-webhook", Trust.EXTERNAL)
     assert event.data == {"serviceName": "jira-webhook", "payload": call.payload}
@@ -169,7 +169,7 @@ def test_many_calls_are_answered_one_by_one(store: Store) -> None:
 
     kinds = [PushResult, UnknownAddress, Invalid, Invalid, Invalid, TooLarge, PushResult]
     assert [type(outcome) for outcome in outcomes] == kinds
-    assert len(store.read_sync(inbox.page, "ana")) == 2
+    assert len(store.read_sync(inbox.list_page, "ana")) == 2
 
 
 def test_no_two_names_make_one_key() -> None:
@@ -197,7 +197,7 @@ def test_what_is_nested_too_deep_for_its_readers_is_refused(store: Store) -> Non
     [outcome] = store.run_sync(push_calls, [ServiceCall(to="ana", service="ci", payload=payload)])
     assert isinstance(outcome, Invalid)
     assert "deep" in str(outcome)
-    assert store.read_sync(inbox.page, "ana") == []
+    assert store.read_sync(inbox.list_page, "ana") == []
 
 
 SYSTEM3 = EntitySpec(name="system3", kind=EntityKind.AGENT, team="root", role="system3")
@@ -227,8 +227,8 @@ class TestOwners:
     def test_manage_their_triggers_and_others_learn_nothing_of_them(self, store: Store) -> None:
         store.run_sync(triggers.add, build_trigger(owner="team:anas"))
         assert store.run_sync(triggers.change, "issues", {"prompt": "Look."}, by="ana").prompt == "Look."
-        assert [trigger.name for trigger in store.read_sync(triggers.page, by="ana")] == ["issues"]
-        assert store.read_sync(triggers.page, by="ben") == []
+        assert [trigger.name for trigger in store.read_sync(triggers.list_page, by="ana")] == ["issues"]
+        assert store.read_sync(triggers.list_page, by="ben") == []
         refusals = []
         for name in ("issues", "nothing"):
             with pytest.raises(Refused) as error:
@@ -274,10 +274,10 @@ class TestOwners:
         for number in range(6):
             owner = "ana" if number % 3 == 2 else "ben"
             store.run_sync(triggers.add, build_trigger(f"hook-{number}", owner=owner))
-        [first] = store.read_sync(triggers.page, by="ana", limit=1)
-        [second] = store.read_sync(triggers.page, by="ana", after=first.number, limit=1)
+        [first] = store.read_sync(triggers.list_page, by="ana", limit=1)
+        [second] = store.read_sync(triggers.list_page, by="ana", after=first.number, limit=1)
         assert (first.name, second.name) == ("hook-2", "hook-5")
-        assert store.read_sync(triggers.page, by="ana", after=second.number, limit=1) == []
+        assert store.read_sync(triggers.list_page, by="ana", after=second.number, limit=1) == []
 
 
 class TestChanges:
@@ -343,7 +343,7 @@ def test_what_its_provider_cannot_use_is_refused(store: Store, spec: TriggerSpec
     with pytest.raises(Invalid) as error:
         store.run_sync(triggers.add, spec)
     assert message in error.value.message
-    assert store.read_sync(triggers.page) == []
+    assert store.read_sync(triggers.list_page) == []
 
 
 class TestPreviews:
@@ -353,8 +353,8 @@ class TestPreviews:
         trigger = store.read_sync(triggers.show, "issues")
         named_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         preview = dry_run_sync(store, trigger_preview.preview, trigger, payload, named_headers)
-        assert store.read_sync(inbox.page, "ana") == []
-        assert store.read_sync(unrouted_messages.page, by=None) == []
+        assert store.read_sync(inbox.list_page, "ana") == []
+        assert store.read_sync(unrouted_messages.list_page, by=None) == []
         return preview
 
     def add(self, store: Store, *templates: Json, provider: str = "webhook", target: str | None = "ana") -> None:

@@ -31,7 +31,7 @@ async def post(gateway: Gateway, query: str, secret: str = SECRET, **payload: st
 
 
 def list_events(gateway: Gateway) -> list[Event]:
-    return [item.event for item in gateway.store.read_sync(inbox.page, "analyst")]
+    return [item.event for item in gateway.store.read_sync(inbox.list_page, "analyst")]
 
 
 @pytest.mark.parametrize(

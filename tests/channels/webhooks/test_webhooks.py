@@ -68,7 +68,7 @@ class WebhookContext:
         return (answer.status, answer.body) if isinstance(answer, HttpAnswer) else (202, encode(answer))
 
     def list_inbox(self, name: str = "ana") -> list[Item]:
-        return self.store.read_sync(inbox.page, name)
+        return self.store.read_sync(inbox.list_page, name)
 
     def assert_nothing_stored(self) -> None:
         assert self.list_inbox() == []
@@ -241,7 +241,7 @@ async def test_what_lacks_something_required_is_kept(sqlite_ctx: WebhookContext)
     assert (await sqlite_ctx.send(sender, b'{"issue":{}}', X_GitHub_Delivery="1"))[1] == {"events": []}
     assert len((await sqlite_ctx.send(sender, b'{"issue":{"number":7}}', X_GitHub_Delivery="2"))[1]["events"]) == 1
 
-    [unrouted] = store.read_sync(unrouted_messages.page, by=None)
+    [unrouted] = store.read_sync(unrouted_messages.list_page, by=None)
     assert unrouted.reason is UnroutedReason.MISSING_METADATA
     [alert] = sqlite_ctx.list_inbox("admin")
     assert alert.event.content.startswith("a message of 'github' lacks 'issue.number', which its trigger requires")
@@ -278,7 +278,7 @@ async def test_what_comes_for_a_target_that_has_retired_is_kept(ctx: WebhookCont
 
     for name in ("one", "few"):
         assert await ctx.send(SENDERS[Scheme.GITHUB], to=name) == (202, {"events": []})
-    letters = ctx.store.read_sync(unrouted_messages.page, by=None)
+    letters = ctx.store.read_sync(unrouted_messages.list_page, by=None)
     assert [(letter.trigger, letter.reason) for letter in letters] == [
         ("one", UnroutedReason.NO_TARGET),
         ("few", UnroutedReason.NO_TARGET),

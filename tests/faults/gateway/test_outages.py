@@ -261,7 +261,9 @@ def read_all(store: Store) -> tuple[list[Message], list[Item]]:
     while page := store.read_sync(spaces.read, SPACE, after_seq=len(messages), limit=1_000):
         messages += page
     items: list[Item] = []
-    while page_items := store.read_sync(inbox.page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000):
+    while page_items := store.read_sync(
+        inbox.list_page, "ana", after=items[-1].event.arrival if items else 0, limit=1_000
+    ):
         items += page_items
     return messages, items
 

@@ -71,7 +71,7 @@ class PendingReader:
 
 
 def list_states(courier_setup: CourierSetup) -> set[ItemState]:
-    return {item.state for item in courier_setup.store.read_sync(inbox.page, courier_setup.ann)}
+    return {item.state for item in courier_setup.store.read_sync(inbox.list_page, courier_setup.ann)}
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
@@ -229,7 +229,7 @@ def test_a_gateway_that_is_killed_and_restarted_loses_nothing(tmp_path: Path) ->
         batch = drain.drain(store, spool, session="s1", agent="ann", now=time.time_ns() // 1_000, include_pending=True)
         assert sorted(event.id for event in batch.events) == sorted(sent_ids)
         batch.ack()
-        assert {item.state for item in store.read_sync(inbox.page, "ann")} == {ItemState.DELIVERED}
+        assert {item.state for item in store.read_sync(inbox.list_page, "ann")} == {ItemState.DELIVERED}
 
 
 def _push(store: Store, content: str) -> str:

@@ -310,7 +310,7 @@ def test_the_host_goes_on_and_what_is_to_hold_holds(home: HookHome, fault: Fault
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_without_such_a_gate_nothing_holds(home: HookHome, fault: Fault) -> None:
     with home.store() as store:
-        [gate] = store.read_sync(gates.page, owner="ann")
+        [gate] = store.read_sync(gates.list_page, owner="ann")
         store.run_sync(gates.resolve, gate.id, by="admin")
         store.run_sync(gates.add, GateSpec(name="Tea", owner="ann"), by="admin")
     assert "Tea" in home.run_hook("Stop")[0].block_reason
@@ -323,7 +323,7 @@ def test_without_such_a_gate_nothing_holds(home: HookHome, fault: Fault) -> None
 def test_what_cannot_be_counted_is_not_blocked(home: HookHome) -> None:
     """A strict gate without a count of its blocks could hold for ever."""
     with home.store() as store:
-        [gate] = store.read_sync(gates.page, owner="ann")
+        [gate] = store.read_sync(gates.list_page, owner="ann")
         store.run_sync(gates.resolve, gate.id, by="admin")
     (home.folder / "gates.json").write_text('[{"name": "tested"}]')
     assert home.run_hook("Stop")[0].block_reason
@@ -339,7 +339,7 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome
     count_file = tmp_path / "count"
     home.environ["GATEPOST_INBOX__HOLD"] = "1ms"  # so that the next one need not wait for what a dead one has claimed
     with home.store() as store:
-        [gate] = store.read_sync(gates.page, owner="ann")
+        [gate] = store.read_sync(gates.list_page, owner="ann")
         store.run_sync(gates.resolve, gate.id, by="admin")
     home.run_hook("SessionStart")
     contexts: list[str] = []
@@ -378,5 +378,5 @@ def test_killed_anywhere_it_says_all_or_nothing_and_loses_nothing(home: HookHome
     assert said_words
     assert [word for word in said_words if word not in shown_text] == [], "at least once"
     with home.store() as store:
-        assert {item.state for item in store.read_sync(inbox.page, "ann", limit=1_000)} == {ItemState.DELIVERED}
+        assert {item.state for item in store.read_sync(inbox.list_page, "ann", limit=1_000)} == {ItemState.DELIVERED}
     assert not FileSpool(f"{home.folder}/spool/<session>.jsonl").read_unproved("s-1")

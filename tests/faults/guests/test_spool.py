@@ -86,7 +86,7 @@ def _create_agent_with_items(tx: Transaction, name: str) -> list[Event]:
     directory.register(tx, EntitySpec(name=name, kind=EntityKind.AGENT))
     for text, key in (("keyed", f"key-{name}"), ("plain", None), ("stored", None)):
         push.push_event(tx, Push(to=name, source="test", content=f"word-{text}", dedup_key=key))
-    return [item.event for item in inbox.page(tx, name)]
+    return [item.event for item in inbox.list_page(tx, name)]
 
 
 def drain_rest(store: Store, url: str, folder: Path, sessions: Sequence[str]) -> None:

@@ -70,7 +70,7 @@ async def push_entries(client: Client, *numbers: int) -> None:
 
 
 def list_numbers(store: Store) -> list[int]:
-    return [item.event.data for item in store.read_sync(inbox.page, "ana", limit=10_000)]
+    return [item.event.data for item in store.read_sync(inbox.list_page, "ana", limit=10_000)]
 
 
 async def read_until_empty(reader: QueueReader, client: Client) -> None:

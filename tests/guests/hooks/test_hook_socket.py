@@ -89,7 +89,7 @@ class HookServer:
         return answer
 
     def list_states(self) -> list[ItemState]:
-        return [item.state for item in self.store.read_sync(inbox.page, "ann")]
+        return [item.state for item in self.store.read_sync(inbox.list_page, "ann")]
 
 
 @asynccontextmanager

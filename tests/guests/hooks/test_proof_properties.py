@@ -205,7 +205,7 @@ class Deliveries(RuleBasedStateMachine):
     def nothing_is_delivered_unread(self) -> None:
         if not hasattr(self, "sessions"):
             return
-        for item in self.store.read_sync(inbox.page, "ann", limit=1_000):
+        for item in self.store.read_sync(inbox.list_page, "ann", limit=1_000):
             if item.state is ItemState.DELIVERED:
                 assert count_words([item.event.content]).keys() <= self.read_counts.keys(), (
                     f"{item.event.content} was read by nobody"
@@ -225,7 +225,7 @@ class Deliveries(RuleBasedStateMachine):
                     while self.sessions[index].is_requesting:
                         self.stop(index, None, True, False, [])
             assert self.read_counts.keys() == self.expected_words
-            states = {item.state for item in self.store.read_sync(inbox.page, "ann", limit=1_000)}
+            states = {item.state for item in self.store.read_sync(inbox.list_page, "ann", limit=1_000)}
             assert states <= {ItemState.DELIVERED}
             assert not [batch for session in self.sessions for batch in session.spool.read_unproved(session.session_id)]
             assert not [line for session in self.sessions for line in session.spool.peek(session.session_id)]

@@ -215,7 +215,7 @@ class LedgerSetup:
         return result
 
     def list_topics(self, kind: TopicKind | None = None) -> list[LedgerTopic]:
-        return self.store.read_sync(ledger.page_topics, kind=kind, viewer=None, limit=1_000)
+        return self.store.read_sync(ledger.list_topics, kind=kind, viewer=None, limit=1_000)
 
     def find_topic(self, kind: TopicKind, entity: str | None = None) -> LedgerTopic:
         [topic] = [topic for topic in self.list_topics(kind) if topic.entity == entity]
@@ -247,11 +247,11 @@ class LedgerSetup:
         """Return the messages of a topic that are in the store; all of them are proved."""
         verification = self.verify(topic)
         assert (verification.proved, verification.first_fault) == (verification.messages, None)
-        return self.store.read_sync(ledger.page_messages, topic, limit=1_000)
+        return self.store.read_sync(ledger.list_messages, topic, limit=1_000)
 
     def list_refusals(self, topic: LedgerTopic) -> list[str | None]:
         """Return why each message of a topic does not count; None for one that does."""
-        return [stored.refused for stored in self.store.read_sync(ledger.page_messages, topic, limit=1_000)]
+        return [stored.refused for stored in self.store.read_sync(ledger.list_messages, topic, limit=1_000)]
 
     def read_ledger(self, kind: TopicKind, entity: str | None = None) -> list[dict[str, Any]]:
         """
@@ -284,7 +284,7 @@ class LedgerSetup:
         return len(account_ids - known_accounts), len(topic_ids - known_topics)
 
     def list_connections(self) -> list[Connection]:
-        return self.store.read_sync(connections.page, state=None, viewer=None)
+        return self.store.read_sync(connections.list_page, state=None, viewer=None)
 
     def change_record(self, statement: str, **parameters: Any) -> None:
         """Change the store behind its back."""

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.ledger.topic_actions import page_messages
+from gatepost.ledger.topic_actions import list_messages
 from tests.ledger.hedera.ledger_setup import LedgerSetup
 from tests.ledger.hedera.network.node import HBAR
 from tests.ledger.hedera.posters import Poster, create_poster
@@ -98,7 +98,7 @@ async def test_whatever_is_posted_the_listener_goes_on(fuzz: Fuzz, posted: list[
     for topic in topics:
         if topic.kind is TopicKind.FILE:
             continue
-        new_messages = setup.store.read_sync(page_messages, topic, after=topic.last_sequence, limit=1_000)
+        new_messages = setup.store.read_sync(list_messages, topic, after=topic.last_sequence, limit=1_000)
         if topic.kind is not TopicKind.PEER:
             assert len(setup.network.messages(topic.id)) == topic.last_sequence + len(new_messages)
         for message, refusal, _ in new_messages:

@@ -352,7 +352,7 @@ async def test_what_the_ledger_refuses_for_good_is_marked_and_the_rest_goes_on(
     states = {
         TopicKind.INBOUND: hedera.show(mail).post,
         TopicKind.BROADCAST: hedera.show(broadcast).post,
-        TopicKind.WORK: hedera.store.read_sync(work.page_notes, TASK)[1].post,
+        TopicKind.WORK: hedera.store.read_sync(work.list_notes, TASK)[1].post,
     }
     assert states == {other: PostState.FAILED if other is kind else PostState.POSTED for other in states}
     assert hedera.show(later).post is PostState.POSTED

@@ -154,7 +154,7 @@ async def test_a_note_is_in_the_inboxes_at_once_and_on_the_topic_of_its_work_ite
         ["bob", "husam"],
         note.id,
     )
-    [shown] = setup.store.read_sync(work.page_notes, TASK)
+    [shown] = setup.store.read_sync(work.list_notes, TASK)
     assert shown.post is PostState.POSTED
     assert setup.find_topic(TopicKind.WORK).item == TASK
     assert setup.is_balanced()
@@ -174,7 +174,7 @@ async def test_an_event_goes_to_whom_the_rules_name_and_to_the_ledger(any_setup:
         ("task.blocked", "no schema"),
         ("task.complete", ""),
     ]
-    assert {event.post for event in setup.store.read_sync(work.page_events, TASK)} == {PostState.POSTED}
+    assert {event.post for event in setup.store.read_sync(work.list_events, TASK)} == {PostState.POSTED}
     assert setup.is_balanced()
 
 
@@ -321,7 +321,7 @@ async def test_a_note_with_fifty_names_is_in_chunks_and_counts_once(any_setup: L
     assert [chunk and (chunk.number, chunk.total) for chunk in chunks] == [(1, 2), (2, 2), None]
     first, second = setup.read_ledger(TopicKind.WORK)
     assert (first["notify"], second["note"]) == (names, "short")
-    assert len(setup.store.read_sync(work.page_notes, TASK)) == 2
+    assert len(setup.store.read_sync(work.list_notes, TASK)) == 2
     assert setup.is_balanced()
 
 
@@ -348,7 +348,7 @@ async def test_what_the_setting_leaves_out_is_delivered_and_not_posted(
     counts = {kind: sum(topic.last_sequence for topic in setup.list_topics(kind)) for kind in TopicKind}
     assert {kind: count for kind, count in counts.items() if count} == posted
     assert setup.show(sent).post is (PostState.POSTED if "mail" in kinds else None)
-    assert [note.post for note in setup.store.read_sync(work.page_notes, TASK)] == [
+    assert [note.post for note in setup.store.read_sync(work.list_notes, TASK)] == [
         PostState.POSTED if "notes" in kinds else None
     ]
 
@@ -424,11 +424,11 @@ async def test_two_that_write_long_messages_at_once_are_both_read(public_setup: 
 async def test_another_work_item_has_another_topic(setup: LedgerSetup) -> None:
     setup.store.run_sync(work.add, WorkItemSpec(type=WorkType.PHASE, id="p1"), by="ann")
     setup.post_note("to the task")
-    setup.store.run_sync(work.post_note, setup.store.read_sync(work.page)[1].ref, "to the phase", by="bob")
+    setup.store.run_sync(work.post_note, setup.store.read_sync(work.list_page)[1].ref, "to the phase", by="bob")
     await setup.settle()
     memos = {topic.memo: topic.last_sequence for topic in setup.list_topics(TopicKind.WORK)}
     assert memos == {"gatepost:task:7": 1, "gatepost:phase:p1": 1}
-    items = setup.store.read_sync(work.page)
+    items = setup.store.read_sync(work.list_page)
     assert {item.topic for item in items} == {topic.id for topic in setup.list_topics(TopicKind.WORK)}
 
 

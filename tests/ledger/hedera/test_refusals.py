@@ -131,7 +131,7 @@ async def test_what_is_not_a_message_is_refused_with_a_sentence(public_ledger: L
     assert len(refusals) == len(GARBAGE) + 3
     assert all(4 < len(refusal) < 300 and refusal.isprintable() for refusal in refusals)
     assert setup.list_inbox("bob") == []
-    assert len(setup.store.read_sync(work.page_notes, TASK)) == 0
+    assert len(setup.store.read_sync(work.list_notes, TASK)) == 0
     assert setup.store.read_sync(work.find, TASK).status != "blocked"
     await check_later_messages(setup, kind)
 
@@ -251,7 +251,7 @@ async def test_a_note_that_is_repeated_counts_once(public_ledger: LedgerSetup) -
     await setup.settle()
     assert setup.list_refusals(topic) == [None, "it was posted before", None]
     assert sorted(setup.list_inbox("bob")) == ["another", "hello"]
-    assert len(setup.store.read_sync(work.page_notes, TASK)) == 2
+    assert len(setup.store.read_sync(work.list_notes, TASK)) == 2
 
 
 async def test_a_chunk_that_is_repeated_delivers_nothing_twice(ledger: LedgerSetup) -> None:
@@ -316,8 +316,8 @@ async def test_a_program_posts_notes_events_and_broadcasts(public_ledger: Ledger
     )
     assert setup.list_inbox("ann") == []
     assert setup.store.read_sync(work.find, TASK).status == "blocked"
-    assert [note.data.note for note in setup.store.read_sync(work.page_notes, TASK)] == ["**done**"]
-    [event] = setup.store.read_sync(work.page_events, TASK)
+    assert [note.data.note for note in setup.store.read_sync(work.list_notes, TASK)] == ["**done**"]
+    [event] = setup.store.read_sync(work.list_events, TASK)
     assert (event.data.reason, event.post) == ("no schema", PostState.POSTED)
     assert setup.count_jobs() == 0
     assert len(setup.network.messages(task)) == 2

@@ -76,7 +76,7 @@ async def test_the_client_of_the_package_waits_for_the_answer(setup: McpSetup) -
         process.stdin.write(json.dumps(call).encode())
         process.stdin.close()
         assert (await read_document(process))["kind"] == "task"
-        [decision] = setup.store.read_sync(decisions.page)
+        [decision] = setup.store.read_sync(decisions.list_page)
         await wait_until(lambda: not setup.list_http_requests())
         setup.store.run_sync(decisions.answer, decision.id, AnswerSpec(option="ship"), by="husam")
         settlement = await read_document(process)

@@ -98,9 +98,9 @@ def use_tool(ctx: StoreContext, call: str, hops: int) -> Event:
     ctx.store.run_sync(work.add, WorkItemSpec(type=WorkType.TASK, id="1"), by="husam")
     tool, prepare = CALLS[call]
     arguments = prepare(ctx)
-    known = {item.event.id for item in ctx.store.read_sync(inbox.page, "bob")}
+    known = {item.event.id for item in ctx.store.read_sync(inbox.list_page, "bob")}
     ToolCaller(ctx, "ann", hops=hops).use(tool, **arguments)
-    [event] = [item.event for item in ctx.store.read_sync(inbox.page, "bob") if item.event.id not in known]
+    [event] = [item.event for item in ctx.store.read_sync(inbox.list_page, "bob") if item.event.id not in known]
     return event
 
 

@@ -211,7 +211,7 @@ class TestMemories:
         assert ann.use("get_memories") == ann.use("get_memories", keys=["tea", "bob/tea"]) == {"memories": []}
         assert ann.use("delete_memories", keys=["tea"])["deleted"] == 0
         ann.use("set_memories", memories=[{"key": "tea", "value": "mine"}])
-        assert [entry.value for entry in ctx.store.read_sync(memories.page_memories, "bob")] == ["secret"]
+        assert [entry.value for entry in ctx.store.read_sync(memories.list_memories, "bob")] == ["secret"]
 
     @check_cases(
         ("key", "value"),
@@ -250,13 +250,13 @@ class TestGoals:
         assert (result["success"], result["count"]) == (True, 2)
         low_goal, high_goal = result["ids"]
         ann.use("set_goals", goals=[{"id": low_goal, "status": "completed"}])
-        goal_list = ctx.store.read_sync(memories.page_goals, "ann")
+        goal_list = ctx.store.read_sync(memories.list_goals, "ann")
         assert [(goal.id, goal.description, goal.status, goal.priority) for goal in goal_list] == [
             (high_goal, "more", "active", 9),
             (low_goal, "less", "completed", 1),
         ]
         assert ann.use("delete_goals", goalIds=[low_goal, low_goal]) == {"success": True, "deleted": 1}
-        assert [goal.id for goal in ctx.store.read_sync(memories.page_goals, "ann")] == [high_goal]
+        assert [goal.id for goal in ctx.store.read_sync(memories.list_goals, "ann")] == [high_goal]
 
     def test_another_agents_goals_are_not_there(self, ann: ToolCaller, ctx: StoreContext) -> None:
         [bob_goal] = ctx.store.run_sync(memories.set_goals, "bob", [GoalSpec(description="win")])
@@ -266,8 +266,8 @@ class TestGoals:
         ):
             with pytest.raises(NotFound):
                 ann.use(tool, **arguments)
-        assert ctx.store.read_sync(memories.page_goals, "bob") == [replace(bob_goal, number=1)]
-        assert ctx.store.read_sync(memories.page_goals, "ann") == []
+        assert ctx.store.read_sync(memories.list_goals, "bob") == [replace(bob_goal, number=1)]
+        assert ctx.store.read_sync(memories.list_goals, "ann") == []
 
     @check_cases(
         "goal",
@@ -286,7 +286,7 @@ class TestGoals:
     def test_what_is_no_goal_is_refused(self, ann: ToolCaller, ctx: StoreContext, goal: dict[str, Any]) -> None:
         with pytest.raises(Invalid):
             ann.use("set_goals", goals=[{"description": "good"}, goal])
-        assert ctx.store.read_sync(memories.page_goals, "ann") == []
+        assert ctx.store.read_sync(memories.list_goals, "ann") == []
 
     def test_there_is_room_for_so_many(self, ann: ToolCaller) -> None:
         ann.use("set_goals", goals=[{"description": "x"}] * 200)
@@ -371,7 +371,7 @@ def test_an_agent_has_few_pending_gates_and_decisions(ann: ToolCaller, ctx: Stor
     for tool, arguments in (("set_gate", {"name": "x", "awaits": "bob"}), ("ask_decision", {"question": "x"})):
         with pytest.raises(Invalid, match="you have 50 gates and decisions already"):
             ann.use(tool, **arguments)
-    [gate, *_] = ctx.store.read_sync(gates.page, owner="ann", pending=True, limit=1)
+    [gate, *_] = ctx.store.read_sync(gates.list_page, owner="ann", pending=True, limit=1)
     assert ann.use("resolve_gate", gateId=gate.id, withdraw=True)["status"] == "withdrawn"
     ann.use("set_gate", name="x", awaits="bob")
 

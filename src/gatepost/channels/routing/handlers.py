@@ -21,7 +21,7 @@ def create_route(tx: Transaction, request: api.CreateRoute, caller: Caller) -> a
 
 @api.ListRoutes.handler
 def list_routes(tx: Reader, request: api.ListRoutes, caller: Caller) -> Page[api.RouteView]:
-    return read_page(tx, request, routing_rules.page_rules, by=caller.entity, **asdict(request))
+    return read_page(tx, request, routing_rules.list_rules, by=caller.entity, **asdict(request))
 
 
 @api.ShowRoute.handler
@@ -43,7 +43,7 @@ def delete_route(tx: Transaction, request: api.DeleteRoute, caller: Caller) -> N
 @api.ListDeadLetters.handler
 def list_unrouted(tx: Reader, request: api.ListDeadLetters, caller: Caller) -> Page[api.UnroutedMessageView]:
     return read_page(
-        tx, request, unrouted_messages.page, by=caller.entity, handled=request.replayed, after=request.after
+        tx, request, unrouted_messages.list_page, by=caller.entity, handled=request.replayed, after=request.after
     )
 
 

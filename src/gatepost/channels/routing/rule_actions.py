@@ -81,7 +81,7 @@ def show_rule(tx: Reader, id: str, *, by: str | None = None) -> RouteRule:
     return rule
 
 
-def page_rules(tx: Reader, *, by: str | None, after: int = 0, limit: int = 100) -> list[RouteRule]:
+def list_rules(tx: Reader, *, by: str | None, after: int = 0, limit: int = 100) -> list[RouteRule]:
     """Return all rules, to the administrator and to agents with the skill."""
     require_right(tx, by)
     return _RULE.fetch_page(tx, "channels/route_rules/list_page", after=after, limit=limit)
@@ -101,7 +101,7 @@ def _check(tx: Reader, spec: RouteSpec) -> RouteSpec:
 
 def _check_channel(tx: Reader, channel: str) -> None:
     """Raise Invalid if nothing can come by this channel: no trigger has the provider of a package of that name."""
-    if channel in _CHANNELS or triggers.page(tx, provider=channel, limit=1):
+    if channel in _CHANNELS or triggers.list_page(tx, provider=channel, limit=1):
         return
     raise Invalid(
         f"channel: {quote_value(channel)} is not a channel",

@@ -132,7 +132,7 @@ def has_key(tx: Reader, dedup_key: str) -> bool:
     return tx.fetch_one("channels/route_rules/has_unrouted_key", dedup_key=dedup_key) is not None
 
 
-def page(
+def list_page(
     tx: Reader, *, by: str | None, handled: bool = False, after: int = 0, limit: int = 100
 ) -> list[UnroutedMessage]:
     """Return unrouted messages, the oldest first; with `handled`, those that were replayed or discarded, too."""

@@ -70,7 +70,7 @@ def record(
     return id
 
 
-def page(tx: Reader, *, after: int = 0, limit: int = 100, **fields: Unpack[EntryFields]) -> list[SharedEntry]:
+def list_page(tx: Reader, *, after: int = 0, limit: int = 100, **fields: Unpack[EntryFields]) -> list[SharedEntry]:
     """Return entries, the oldest first; `after` is the number of the last one seen."""
     return _fetch_page(tx, "channels/shared_entries/list_page", fields, after=after, limit=limit)
 

@@ -23,7 +23,7 @@ def list_shared_entries(tx: Reader, request: ListSharedEntries, caller: Caller) 
         before = request.after or None
         page = read_page(tx, request, shared_inbox.list_recent, before=before, **filters)
         return Page[SharedEntryView](items=page.items[::-1], next=page.next)
-    return read_page(tx, request, shared_inbox.page, after=request.after, **filters)
+    return read_page(tx, request, shared_inbox.list_page, after=request.after, **filters)
 
 
 @ShowSharedEntry.handler

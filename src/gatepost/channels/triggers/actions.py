@@ -263,7 +263,7 @@ def show(tx: Reader, name: str) -> Trigger:
     return trigger
 
 
-def page(
+def list_page(
     tx: Reader, *, by: str | None = None, provider: str | None = None, after: int = 0, limit: int = 100
 ) -> list[Trigger]:
     """Return triggers in the order in which they were added; to an entity only those that it owns."""

@@ -49,8 +49,8 @@ def add_trigger(tx: Transaction, request: api.AddTrigger, caller: Caller, spec: 
     return _view(tx, None, triggers.add(tx, spec, by=caller.entity))
 
 
-def page_own_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> list[Trigger]:
-    return triggers.page(tx, by=caller.entity, **asdict(request))
+def list_own_triggers(tx: Reader, request: api.ListTriggers, caller: Caller) -> list[Trigger]:
+    return triggers.list_page(tx, by=caller.entity, **asdict(request))
 
 
 def find_own_trigger(tx: Reader, request: api.ChangeTrigger | api.ShowTrigger, caller: Caller) -> Trigger:
@@ -64,12 +64,12 @@ def load_providers(request: object, answer: Trigger | Sequence[Trigger]) -> Load
     return plugins.load_providers() if is_needed else None
 
 
-@api.ListTriggers.prepared_handler(load_providers, read=page_own_triggers)
+@api.ListTriggers.prepared_handler(load_providers, read=list_own_triggers)
 def list_triggers(
     tx: Reader, request: api.ListTriggers, caller: Caller, loaded: LoadedProviders | None
 ) -> Page[api.TriggerView]:
     view = partial(_view, tx, loaded)
-    return read_page(tx, request, triggers.page, view=view, by=caller.entity, **asdict(request))
+    return read_page(tx, request, triggers.list_page, view=view, by=caller.entity, **asdict(request))
 
 
 @api.ShowTrigger.prepared_handler(load_providers, read=find_own_trigger)

@@ -59,7 +59,7 @@ def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]
     """Say which bots take voice messages that nothing transcribes."""
     bots = [
         trigger.name
-        for trigger in store.read_sync(triggers.page, limit=_LIMIT)
+        for trigger in store.read_sync(triggers.list_page, limit=_LIMIT)
         if trigger.active and trigger.is_telegram
     ]
     if bots and configuration.settings.speech.url is None:
@@ -73,8 +73,8 @@ def _find_broken_triggers(tx: Reader, *, has_gateway: bool) -> list[Finding]:
     gateway that runs has the tokens, and says itself what does not work.
     """
     findings = []
-    rules = [rule for rule in routing_rules.page_rules(tx, by=None, limit=_LIMIT) if rule.active]
-    for trigger in triggers.page(tx, limit=_LIMIT):
+    rules = [rule for rule in routing_rules.list_rules(tx, by=None, limit=_LIMIT) if rule.active]
+    for trigger in triggers.list_page(tx, limit=_LIMIT):
         if not trigger.active:
             continue
         targets = [trigger.target] if trigger.target is not None else [USER_AGENT, DEFAULT_TARGET]
@@ -100,7 +100,7 @@ def check_routes(_: Configuration, store: Store) -> Iterator[Finding]:
     """Check that every target of an active routing rule has somebody."""
 
     def find_empty_targets(tx: Reader) -> tuple[int, list[tuple[str, str]]]:
-        rules = [rule for rule in routing_rules.page_rules(tx, by=None, limit=_LIMIT) if rule.active]
+        rules = [rule for rule in routing_rules.list_rules(tx, by=None, limit=_LIMIT) if rule.active]
         pairs = [(rule.name, target) for rule in rules for target in rule.targets]
         return len(rules), [pair for pair in pairs if not recipients.has_recipients(tx, pair[1])]
 
@@ -116,7 +116,7 @@ def check_routes(_: Configuration, store: Store) -> Iterator[Finding]:
 def check_providers(_: Configuration, store: Store) -> Iterator[Finding]:
     """Check the providers of other packages, if there are any or a trigger needs one."""
     loaded = plugins.load_providers()
-    rows = store.read_sync(triggers.page, limit=_LIMIT)
+    rows = store.read_sync(triggers.list_page, limit=_LIMIT)
     problems = dict(loaded.problems)
     for row in rows:
         if row.active and (problem := plugins.find_problem(row.provider, loaded)) is not None:

@@ -86,7 +86,7 @@ def _list_recent_decisions(tx: "Reader", agent: str, turn_start: Instant) -> "li
     """Return all decisions asked for since then: each is open, or one of its rounds has ended since."""
     from gatepost.gates import decision_actions as decisions
 
-    return decisions.page(tx, asker=agent, pending=True) + decisions.page(tx, asker=agent, since=turn_start)
+    return decisions.list_page(tx, asker=agent, pending=True) + decisions.list_page(tx, asker=agent, since=turn_start)
 
 
 def _write_instruction(ctx: HookContext, agent: str) -> str:

@@ -338,7 +338,7 @@ WHERE claim = (SELECT number FROM claims WHERE id = :claim AND owner = :owner AN
 UPDATE items SET state = 'pending', claim = NULL WHERE claim = :claim AND state = 'claimed'
 
 -- name: fail
--- An item with too many failures is dead.
+-- An item with too many failures dies (`_fail_or_kill_items` in claim_actions.py).
 UPDATE items SET
     attempts = attempts + 1,
     claim = NULL,

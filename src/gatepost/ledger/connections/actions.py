@@ -44,7 +44,7 @@ REFUSAL_LENGTH: Final = DAY
 _HINT: Final = "`gatepost ledger connections` lists them"
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     state: ConnectionState | None,

@@ -16,7 +16,7 @@ def list_connections(tx: Reader, request: api.ListConnections, caller: Caller) -
     return read_page(
         tx,
         request,
-        connections.page,
+        connections.list_page,
         state=request.state,
         viewer=caller.entity,
         is_incoming=request.incoming,

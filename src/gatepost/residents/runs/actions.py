@@ -46,7 +46,7 @@ def build_missing_error(id: str) -> NotFound:
     return NotFound(f"there is no run {id!r}", hint="`gatepost agent runs NAME` lists them")
 
 
-def page(
+def list_page(
     tx: Reader,
     *,
     agent: str | None = None,

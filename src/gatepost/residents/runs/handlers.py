@@ -65,7 +65,7 @@ def _read_runs(tx: Reader, request: api.ListAgentRuns | api.ListRuns, agent: str
     return read_page(
         tx,
         request,
-        runs.page,
+        runs.list_page,
         agent=agent,
         status=request.status,
         cause=request.cause,

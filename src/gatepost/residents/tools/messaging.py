@@ -34,7 +34,7 @@ def enter_space(
     Enter one of your spaces: from now on send_message speaks there. Returns the last messages said in it, oldest
     first. You begin every cycle outside of all spaces.
     """
-    space, history = spaces.enter(ctx.tx, space_id, ctx.agent, limit=_check_limit(limit))
+    space, history = spaces.read_and_mark(ctx.tx, space_id, ctx.agent, limit=_check_limit(limit))
     ctx.active_space = space.id
     return {
         "success": True,

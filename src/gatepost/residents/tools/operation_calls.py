@@ -64,7 +64,7 @@ def _cut_value(value: Any, max_size: int) -> str:
 
 
 def _check_gate_count(ctx: ToolContext, request: Request[Any]) -> Request[Any]:
-    pending = gates.page(ctx.tx, owner=ctx.agent.name, pending=True, limit=_MAX_GATES)
+    pending = gates.list_page(ctx.tx, owner=ctx.agent.name, pending=True, limit=_MAX_GATES)
     if len(pending) >= _MAX_GATES:
         raise Invalid(
             f"you have {_MAX_GATES} gates and decisions already", hint="withdraw those that are not needed any more"

@@ -74,7 +74,7 @@ def get_memories(
 ) -> Json:
     """Read your memories in full."""
     check_count(keys or (), _MAX_MEMORIES_PER_CALL, "memories")
-    all_memories = goal_and_memory_actions.page_memories(ctx.tx, ctx.agent.name, keys=keys, limit=MAX_MEMORIES)
+    all_memories = goal_and_memory_actions.list_memories(ctx.tx, ctx.agent.name, keys=keys, limit=MAX_MEMORIES)
     documents = take_fitting(
         [{"key": memory.key, "value": shorten(memory.value, MAX_RESULT_SIZE // 2)} for memory in all_memories]
     )
@@ -113,7 +113,7 @@ def set_plans(
     check_count(plans, _MAX_PLANS_PER_CALL, "plans")
     specs = [_build_spec(plan_input) for plan_input in plans]
     new_count = sum(spec.id is None for spec in specs)
-    pending_plans = plan_actions.page(ctx.tx, ctx.agent.name, status=PlanStatus.PENDING, limit=_MAX_PENDING_PLANS)
+    pending_plans = plan_actions.list_page(ctx.tx, ctx.agent.name, status=PlanStatus.PENDING, limit=_MAX_PENDING_PLANS)
     if new_count and len(pending_plans) + new_count > _MAX_PENDING_PLANS:
         raise Invalid(
             f"that would be more than {_MAX_PENDING_PLANS} plans", hint="delete those that are not needed any more"

@@ -42,7 +42,9 @@ def set_trigger(
     Make a trigger that fires by a schedule (give one of cron, every and at), or change a trigger that you own. New
     webhooks and bots need a secret, and are added by a person.
     """
-    trigger = next((own for own in triggers.page(ctx.tx, by=ctx.agent.name, limit=1_000) if own.name == name), None)
+    trigger = next(
+        (own for own in triggers.list_page(ctx.tx, by=ctx.agent.name, limit=1_000) if own.name == name), None
+    )
     config = trigger.config if trigger is not None else TriggerConfig()
     if cron is not None or every is not None or at is not None:
         zone = time_zone or (config.schedule.zone if config.schedule is not None else "UTC")

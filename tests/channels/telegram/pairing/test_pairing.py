@@ -207,7 +207,7 @@ def test_an_administrator_approves_by_a_button_once(kit: Kit, setup: VerbSetup) 
     write(setup, EVE)
     [question] = [message for message in setup.list_messages() if message.options]
     assert question.chat == str(ADMIN)
-    [request] = [entry for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    [request] = [entry for entry in kit.store.read_sync(pairing.list_page) if entry.user_id == str(EVE)]
     data = sign(PairingButton(code=request.id.removeprefix("pair_"), is_approval=True), ADMIN)
 
     assert press(setup, ADMIN, data).startswith("Approved: User 66 is ")
@@ -220,7 +220,7 @@ def test_nobody_else_approves_by_a_button(kit: Kit, setup: VerbSetup) -> None:
     pair(kit.store, setup.trigger, ADMIN, "admin")
     pair(kit.store, setup.trigger, HUSAM, "husam")
     write(setup, EVE)
-    [request] = [entry for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    [request] = [entry for entry in kit.store.read_sync(pairing.list_page) if entry.user_id == str(EVE)]
     button = PairingButton(code=request.id.removeprefix("pair_"), is_approval=True)
     refusal = "Only an administrator can do this."
 
@@ -232,14 +232,14 @@ def test_nobody_else_approves_by_a_button(kit: Kit, setup: VerbSetup) -> None:
     forged = build_callback_data(button, b"guessed key", chat=ADMIN)
     assert press(setup, ADMIN, forged) == "This button is not valid any more."
     assert press(setup, ADMIN, "p:a:0:x") == "This button is not valid any more."
-    [state] = [entry.state for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    [state] = [entry.state for entry in kit.store.read_sync(pairing.list_page) if entry.user_id == str(EVE)]
     assert state is PairingState.REQUESTED
 
 
 def test_a_request_that_has_expired_cannot_be_approved_by_its_button(kit: Kit, setup: VerbSetup) -> None:
     pair(kit.store, setup.trigger, ADMIN, "admin")
     write(setup, EVE)
-    [request] = [entry for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    [request] = [entry for entry in kit.store.read_sync(pairing.list_page) if entry.user_id == str(EVE)]
     kit.clock.advance("2 hours")
     data = sign(PairingButton(code=request.id.removeprefix("pair_"), is_approval=True), ADMIN)
 

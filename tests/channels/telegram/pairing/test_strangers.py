@@ -81,10 +81,10 @@ def test_a_renamed_entity_is_looked_up_by_its_new_display(kit: Kit) -> None:
 
 
 def test_a_new_person_is_compared_with_others_by_an_index(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    def page(*_: object, **__: object) -> None:
+    def list_page(*_: object, **__: object) -> None:
         raise AssertionError("all entities are read inside a transaction that writes")
 
-    monkeypatch.setattr(directory, "page", page)
+    monkeypatch.setattr(directory, "list_page", list_page)
 
     assert find_display(kit, EVE, "Ana") == "Ana"
 
@@ -93,7 +93,7 @@ def test_a_person_whom_a_button_lets_in_looks_like_nobody_else(kit: Kit) -> None
     setup = open_verb_setup(kit)
     pair(kit.store, setup.trigger, ADMIN, "admin")
     write(setup, EVE, name="Husam")
-    [request] = [entry for entry in kit.store.read_sync(pairing.page) if entry.user_id == str(EVE)]
+    [request] = [entry for entry in kit.store.read_sync(pairing.list_page) if entry.user_id == str(EVE)]
     press(setup, ADMIN, sign(PairingButton(code=request.id.removeprefix("pair_"), is_approval=True), ADMIN))
     write(setup, EVE, "pay", name="Husam")
 
@@ -184,4 +184,4 @@ def test_a_reset_goes_to_who_got_the_prompts(kit: Kit) -> None:
     assert (prompt.content, reset.priority) == ("to quinn", Priority.FYI)
     assert reset.route is not None
     assert reset.route.session == "chat-9:user-9:reset-2"
-    assert kit.store.read_sync(unrouted_messages.page, by=None) == []
+    assert kit.store.read_sync(unrouted_messages.list_page, by=None) == []

@@ -92,7 +92,7 @@ def test_who_was_let_go_may_be_another_person_later(kit: Kit, setup: VerbSetup) 
     [session] = kit.store.read_sync(conversations.list_sessions)
     assert (session.person, session.id) == ("zoe", "chat-9:user-9:reset-1")
     for viewer, content in (("husam", "as husam"), ("zoe", "as zoe")):
-        entries = kit.store.read_sync(shared_inbox.page, viewer=viewer)
+        entries = kit.store.read_sync(shared_inbox.list_page, viewer=viewer)
         assert [entry.content for entry in entries] == [content]
     author = kit.store.read_sync(directory.find, AGENT)
     with pytest.raises(Refused, match="cannot be reached"):
@@ -104,7 +104,7 @@ def test_whoever_gets_a_kept_message_later_learns_of_a_reset(kit: Kit, setup: Ve
     pair(kit.store, setup.trigger, HUSAM, "husam")
     kit.store.run_sync(triggers.change, "helper", {"target": None})
     write(setup, HUSAM, "hello")
-    [letter] = kit.store.read_sync(unrouted_messages.page, by=None)
+    [letter] = kit.store.read_sync(unrouted_messages.list_page, by=None)
     kit.store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
     kit.store.run_sync(intake.replay_unrouted, letter.id, by=None)
     kit.store.run_sync(routing_rules.delete_rule, "all", by=None)
@@ -125,7 +125,7 @@ def test_a_kept_message_is_replayed_as_whoever_wrote_it_or_as_nobody(kit: Kit, s
         write(setup, HUSAM, text)
     pair(store, setup.trigger, EVE, "omar")
     write(setup, EVE, "three")
-    letters = store.read_sync(unrouted_messages.page, by=None)
+    letters = store.read_sync(unrouted_messages.list_page, by=None)
     assert [letter.sender for letter in letters] == ["husam", "husam", "omar"]
     store.run_sync(routing_rules.create_rule, RouteSpec(name="all", targets=(AGENT,)), by=None)
     store.run_sync(intake.replay_unrouted, letters[0].id, by=None)
@@ -150,11 +150,11 @@ def test_a_kept_message_is_discarded_once(kit: Kit, setup: VerbSetup) -> None:
     store.run_sync(triggers.change, "helper", {"target": None})
     pair(store, setup.trigger, HUSAM, "husam")
     write(setup, HUSAM, "hello")
-    [letter] = store.read_sync(unrouted_messages.page, by=None)
+    [letter] = store.read_sync(unrouted_messages.list_page, by=None)
     store.run_sync(unrouted_messages.discard, letter.id, by=None)
 
     assert store.read_sync(unrouted_messages.count) == 0
-    [discarded] = store.read_sync(unrouted_messages.page, by=None, handled=True)
+    [discarded] = store.read_sync(unrouted_messages.list_page, by=None, handled=True)
     assert (discarded.discarded_by, discarded.replayed_by) == ("admin", None)
     for verb in (unrouted_messages.discard, intake.replay_unrouted):
         with pytest.raises(Conflict, match="was discarded by 'admin' already"):
@@ -239,7 +239,7 @@ def test_no_export_has_a_code_and_its_import_lets_nobody_in(kit: Kit, setup: Ver
         assert "Your code is **" + "***" + "**" in text
     with Kit() as other_kit:
         import_lines(other_kit.store, exports[1])
-        entries = other_kit.store.read_sync(pairing.page)
+        entries = other_kit.store.read_sync(pairing.list_page)
         assert [(entry.user_id, entry.state, entry.person) for entry in entries] == [
             (str(HUSAM), PairingState.APPROVED, "husam"),
             (str(EVE), PairingState.REQUESTED, None),
