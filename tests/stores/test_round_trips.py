@@ -5,7 +5,9 @@ sent with the next statement, or with COMMIT.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import psycopg
 import pytest
 
 from gatepost.core.ports import Reader, Store, Transaction
@@ -147,6 +149,46 @@ def test_what_was_not_prepared_because_its_round_trip_failed_is_prepared_later(m
         connection.commit()
     finally:
         connection.close()
+
+
+@contextmanager
+def lose_answer_to(text: str) -> Iterator[None]:
+    """
+    Let the driver fail after the first round trip that has this command, which the server has run: so it fails if the
+    last words of a server have come and the end of the connection has not.
+    """
+    send = PostgresConnection._send
+    pipeline = psycopg.Connection.pipeline
+    lost_count = 0
+
+    @contextmanager
+    def fail_at_end(self: psycopg.Connection[Any]) -> Iterator[psycopg.Pipeline]:
+        with pipeline(self) as result:
+            yield result
+        raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+
+    def send_and_fail(self: PostgresConnection, commands: Sequence[Command]) -> Cursor:
+        nonlocal lost_count
+        if lost_count or text not in [command.text for command in commands]:
+            return send(self, commands)
+        lost_count += 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(psycopg.Connection, "pipeline", fail_at_end)
+            return send(self, commands)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresConnection, "_send", send_and_fail)
+        yield
+    assert lost_count == 1
+
+
+@pytest.mark.parametrize("text", ["BEGIN", "COMMIT"])
+def test_a_connection_whose_round_trip_failed_is_lost(store: Store, text: str) -> None:
+    """What was committed is known to be committed, and what was only begun is done on another connection."""
+    with lose_answer_to(text):
+        result = store.run_sync(push.push_event, build_push("one"))
+    assert not result.deliveries[0].duplicate
+    assert [item.event.content for item in store.read_sync(inbox.peek, "ann")] == ["one"]
 
 
 def run_as_group(store: Store, *verbs: Callable[[Transaction], object]) -> list[BaseException | None]:

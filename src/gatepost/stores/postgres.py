@@ -26,7 +26,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any, Final
 
@@ -98,9 +98,8 @@ class PostgresConnection:
         #: whether the server has heard nothing of this transaction
         self._is_unsent = False
         self._xid = 0
-        #: round trips with several statements that failed
+        #: round trips that failed
         self._failure_count = 0
-        self._has_failed = False
         #: the time of the database when the last transaction began, and our own when it was answered
         self._now: Instant = 0
         self._now_read_at = -_MAX_TIME_AGE
@@ -136,7 +135,7 @@ class PostgresConnection:
         if places:  # the server has heard nothing of the verb
             del self._pending[places[-1] :]
             return
-        self._pending = [Command(self._write_rollback("ROLLBACK TO verb"))]
+        self._pending = [Command(f"ROLLBACK TO verb -- {self._failure_count}")]
         self._execute("RELEASE verb")
 
     def commit(self) -> None:
@@ -147,7 +146,7 @@ class PostgresConnection:
         try:
             status = self._send([*self._take_pending(), Command("COMMIT")]).statusmessage
         except psycopg.OperationalError as error:
-            if not db.broken:
+            if not db.closed:
                 raise explain_error(error) from error
             self._resolve_lost_commit()
         except psycopg.Error as error:
@@ -166,7 +165,7 @@ class PostgresConnection:
                 # The driver forgets its prepared statements at a ROLLBACK, which a transaction that only reads does not
                 # need.
                 is_read = not self._writes and status == psycopg.pq.TransactionStatus.INTRANS
-                self._db.execute(("COMMIT" if is_read else self._write_rollback("ROLLBACK")).encode())
+                self._db.execute(b"COMMIT" if is_read else f"ROLLBACK -- {self._failure_count}".encode())
         except psycopg.Error:
             self._db.close()
         if self._db.closed:
@@ -240,7 +239,7 @@ class PostgresConnection:
             try:
                 last_cursor = self._send(commands)
             except psycopg.OperationalError:
-                if not self._is_unsent or (self._db is not None and not self._db.broken):
+                if not self._is_unsent or (self._db is not None and not self._db.closed):
                     raise
                 # The server may have restarted since the last transaction. Nothing was done yet, so try once more.
                 self.close()
@@ -259,27 +258,18 @@ class PostgresConnection:
     def _send(self, commands: Sequence[Command]) -> Cursor:
         db = self._require_db() if self._is_unsent else self._db
         assert db is not None
-        if len(commands) == 1:
-            [command] = commands
-            command.cursor = db.execute(command.text.encode(), command.parameters)
-            return command.cursor
+        *_, last_command = commands
         try:
-            with db.pipeline():
+            with db.pipeline() if len(commands) > 1 else nullcontext():
                 for command in commands:
                     command.cursor = db.execute(command.text.encode(), command.parameters)
-        except psycopg.Error:
+        except psycopg.Error as error:
             self._failure_count += 1
-            self._has_failed = True
+            if _is_connection_lost(error):
+                db.close()  # the driver may not know it yet, and call the connection usable
             raise
-        assert command.cursor is not None
-        return command.cursor
-
-    def _write_rollback(self, text: str) -> str:
-        """Return the command; after a failure with a comment that makes the driver look at its result."""
-        if not self._has_failed:
-            return text
-        self._has_failed = False
-        return f"{text} -- {self._failure_count}"
+        assert last_command.cursor is not None
+        return last_command.cursor
 
     def _take_pending(self) -> list[Command]:
         pending, self._pending = self._pending, []
@@ -470,6 +460,11 @@ def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
     if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
         return ConstraintViolation(_first_line(error))
     return error
+
+
+def _is_connection_lost(error: psycopg.Error) -> bool:
+    """Whether it is an error of the driver, or the last word of a server that ends the connection."""
+    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(("08", "57P"))
 
 
 def _first_line(error: psycopg.Error) -> str:
