@@ -22,7 +22,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.topic import TopicKind
 from gatepost.mail import mail_actions as mail
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.stores.clock import SystemClock
 from gatepost.stores.sqlite import SqliteStore
 

@@ -59,7 +59,7 @@ from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.public_ledger import LedgerReceipt
 from gatepost.ledger.topic import LedgerId, TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import AckRequest, MailSpec
+from gatepost.mail.sent_record import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents.mind_compaction import MindSummaries

@@ -36,7 +36,7 @@ from gatepost.ledger.hcs.hcs10_messages import OperatorId
 from gatepost.ledger.hedera import compression, import_key
 from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.testing import MORNING, FakeClock
 from tests.faults.crew_store import RunQuery, open_database

@@ -1,7 +1,7 @@
 """The accounts of all inboxes and the topics of the ledger over HTTP: what was lost or changed in the store shows."""
 
 from gatepost.mail import mail_actions as mail
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.stores.statements import Sql
 from tests.gateway.test_requests import assert_problem
 from tests.support.gateways.local_gateways import Gateway

@@ -21,7 +21,7 @@ from gatepost.ledger.running_hash import compute_running_hash
 from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
 from gatepost.ledger.topic_rows import NewMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from tests.gateway.test_requests import assert_problem
 from tests.support.gateways.local_gateways import Gateway, create_entities, open_gateway

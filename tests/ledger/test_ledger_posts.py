@@ -13,7 +13,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox.event import Priority, Ref
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.message_decoding import PostedMailData, parse_mail_data, parse_work_post
-from gatepost.mail.sent_mail import MailData
+from gatepost.mail.sent_record import MailData
 from gatepost.mail.work_item import EventData, NoteData, WorkType
 
 TEXTS = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)

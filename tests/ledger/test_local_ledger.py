@@ -15,7 +15,7 @@ from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.topic import LedgerId, TopicKind, TopicMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.stores.statements import Sql
 from tests.support.store_context import StoreContext

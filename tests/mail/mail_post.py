@@ -8,7 +8,7 @@ from gatepost.core.times import DAY
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Event, EventType, ItemState
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
-from gatepost.mail.sent_mail import Mail, MailSpec
+from gatepost.mail.sent_record import Mail, MailSpec
 from gatepost.stores.statements import Sql
 from gatepost.worker import retention_actions as retention
 from tests.support.store_context import StoreContext

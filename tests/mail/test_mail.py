@@ -15,7 +15,7 @@ from gatepost.inbox import (
     item_actions as inbox_items,
 )
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
-from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, Mail
+from gatepost.mail.sent_record import MESSAGE_TYPES, AckRequest, Mail
 from tests.mail.mail_post import Post
 from tests.support.collected_failures import check_cases
 from tests.support.store_context import StoreContext

@@ -9,7 +9,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import Ref
 from gatepost.mail import read_receipt_actions as read_receipts
-from gatepost.mail.sent_mail import AckRequest, AckState
+from gatepost.mail.sent_record import AckRequest, AckState
 from tests.mail.mail_post import Post
 from tests.support.store_context import StoreContext
 

@@ -14,9 +14,9 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Conflict, Invalid, NotFound
 from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState, Priority, Ref
-from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts, sent_mail as mail_rules
+from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts, sent_record as mail_rules
 from gatepost.mail.notification_rule import NotifyRule, check_pattern, find_rule
-from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
+from gatepost.mail.sent_record import AckRequest, AckState, Mail, MailSpec
 from gatepost.mail.work_item import WorkType, parse_event
 from gatepost.testing import Kit
 from gatepost.worker import retention_actions as retention

@@ -9,7 +9,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.event import EventType, ItemState
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
-from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailSpec
+from gatepost.mail.sent_record import AckRequest, AckState, Mail, MailSpec
 from gatepost.testing import Kit
 from gatepost.worker import retention_actions as retention
 from tests.support.races import Race

@@ -14,7 +14,7 @@ from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import account_actions
 from gatepost.inbox.event import Ref
 from gatepost.mail import mail_actions as mail, read_receipt_actions as read_receipts
-from gatepost.mail.sent_mail import MESSAGE_TYPES, MailSpec
+from gatepost.mail.sent_record import MESSAGE_TYPES, MailSpec
 from gatepost.spaces import actions as spaces
 from gatepost.testing import FakeClock
 from tests.faults.conftest import NIGHTLY

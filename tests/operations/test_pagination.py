@@ -23,7 +23,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.topic import TopicKind
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents import goal_and_memory_actions as memories

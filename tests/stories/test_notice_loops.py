@@ -26,7 +26,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.ledger import posting_actions as posting
 from gatepost.ledger.connections import actions as connections
 from gatepost.mail import mail_actions as mail, read_receipt_actions as receipts, work_actions as work
-from gatepost.mail.sent_mail import AckRequest, MailSpec
+from gatepost.mail.sent_record import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.plans import actions as plans
 from gatepost.residents import agent_actions as agents

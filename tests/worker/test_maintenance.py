@@ -12,7 +12,7 @@ from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.guests import session_actions as sessions
 from gatepost.inbox.event import Priority
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
-from gatepost.mail.sent_mail import AckRequest
+from gatepost.mail.sent_record import AckRequest
 from gatepost.plans import actions as plans
 from gatepost.stores.statements import Sql
 from gatepost.worker import janitor, retention_actions as retention

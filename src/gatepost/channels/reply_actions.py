@@ -45,7 +45,7 @@ from gatepost.gates.decision import Decision, Option, Question
 from gatepost.inbox import item_rows as items
 from gatepost.inbox.event import DECISION_KEY, OWN_CHANNELS, Event, EventType, Posted, parse_body
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import MailSpec
+from gatepost.mail.sent_record import MailSpec
 from gatepost.spaces import actions as spaces
 
 #: how sessions begin

@@ -34,7 +34,7 @@ from gatepost.inbox.event import MAX_HOPS, EventType, Priority, Trust
 from gatepost.ledger import topic_rows as topics
 from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import LedgerId
-from gatepost.mail import mail_rows as outgoing, work_item as work
+from gatepost.mail import sent_record_rows as outgoing, work_item as work
 from gatepost.plans import cron
 from gatepost.residents import agent_config_json as agent_config, goal_and_memory
 from gatepost.residents.runs import rows as runs

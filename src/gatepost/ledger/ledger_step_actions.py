@@ -22,8 +22,8 @@ from gatepost.core.ports import Transaction
 from gatepost.errors import Unavailable
 from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
 from gatepost.ledger.topic import NANOSECONDS, LedgerId
-from gatepost.mail import mail_rows as outgoing
-from gatepost.mail.sent_mail import PostState
+from gatepost.mail import sent_record_rows as outgoing
+from gatepost.mail.sent_record import PostState
 from gatepost.stores.row_mapping import fetch_number
 
 #: a transaction is valid from a little earlier, because the clocks of the nodes differ

@@ -38,8 +38,8 @@ from gatepost.ledger.hcs.hcs10_operations import (
     MessageOperation,
 )
 from gatepost.ledger.topic import NANOSECONDS, LedgerId, LedgerTopic, TopicKind, TopicMessage
-from gatepost.mail import mail_actions as mail, mail_rows as outgoing, work_actions as work
-from gatepost.mail.sent_mail import MailData, Sent
+from gatepost.mail import mail_actions as mail, sent_record_rows as outgoing, work_actions as work
+from gatepost.mail.sent_record import MailData, SentRecord
 from gatepost.mail.work_item import EventData, NoteData
 
 _HOUR: Final = 3_600 * NANOSECONDS
@@ -152,7 +152,7 @@ def _resolve_data(data: str | Mapping[str, Json], files: Mapping[LedgerId, FileR
     return _resolve_text(data, files) if isinstance(data, str) else data
 
 
-def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> Sent[Any] | None:
+def _find_record(tx: Reader, uid: str | None, sender: Entity, kind: str) -> SentRecord[Any] | None:
     """Return our record of what an entity has posted; None if another program has posted it."""
     record = outgoing.read(tx, uid) if uid is not None else None
     if record is None or record.sender != sender.name or record.kind != kind:

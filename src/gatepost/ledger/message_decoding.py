@@ -24,8 +24,8 @@ from gatepost.core.text import parse_field
 from gatepost.errors import Invalid, quote_value
 from gatepost.inbox.event import DEFAULT_MESSAGE_TYPE, MAX_REF_LENGTH, Priority
 from gatepost.ledger.hcs.hcs10_operations import MAX_SIZE, parse_document
-from gatepost.mail import sent_mail as mail_rules, work_item as work_rules
-from gatepost.mail.sent_mail import MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET, LedgerPriority, MailData
+from gatepost.mail import sent_record as mail_rules, work_item as work_rules
+from gatepost.mail.sent_record import MAX_SUBJECT_LENGTH, MAX_TYPE_LENGTH, PRIORITY_OFFSET, LedgerPriority, MailData
 from gatepost.mail.work_item import MAX_ADDRESSES, MAX_REASON_LENGTH, EventData, NoteData, WorkType
 from gatepost.operations import validation
 

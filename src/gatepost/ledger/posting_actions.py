@@ -17,8 +17,8 @@ from gatepost.ledger import ledger_step_actions as ledger_steps, topic_rows as t
 from gatepost.ledger.connections import rows as connections
 from gatepost.ledger.connections.api import Connection
 from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
-from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_rows as work_items
-from gatepost.mail.sent_mail import MailData, PostState, Sent
+from gatepost.mail import ledger_delivery, sent_record_rows as outgoing, work_rows as work_items
+from gatepost.mail.sent_record import MailData, PostState, SentRecord
 from gatepost.mail.work_item import WorkItem, WorkType
 
 #: of a message on Hedera, in US dollars
@@ -30,7 +30,7 @@ _MAX_RECORDS: Final = 1_000
 class PostTargets(Struct, frozen=True, kw_only=True):
     """A record that is to be posted, and those whom it concerns."""
 
-    record: Sent[Any]
+    record: SentRecord[Any]
     sender: Entity
     #: of mail; None for a broadcast
     recipients: Sequence[Entity] | None

@@ -30,7 +30,7 @@ from gatepost.ledger.running_hash import Fault, MessageVerdict, Proof, TopicVeri
 from gatepost.ledger.topic import SINGLE_MEMOS, Chunk, LedgerId, LedgerTopic, TopicKind, TopicMessage
 from gatepost.ledger.topic_json import format_timestamp
 from gatepost.ledger.topic_rows import NewMessage, StoredMessage
-from gatepost.mail import mail_rows as outgoing, work_rows as work_items
+from gatepost.mail import sent_record_rows as outgoing, work_rows as work_items
 from gatepost.mail.ledger_delivery import LOCAL, MailSent, WorkPosted, find_network, find_public_network
 from gatepost.mail.work_item import WorkItem
 

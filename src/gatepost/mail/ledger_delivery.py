@@ -12,7 +12,7 @@ from gatepost.core.address import EntityAddress
 from gatepost.core.ports import Reader
 from gatepost.directory.entity import Entity
 from gatepost.inbox.event import Priority
-from gatepost.mail.sent_mail import Mail, PostState
+from gatepost.mail.sent_record import Mail, PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem
 from gatepost.reactions import RoomQuestion
 

@@ -27,9 +27,9 @@ from gatepost.errors import Invalid, LimitReached, NotFound, Refused
 from gatepost.inbox import item_actions as inbox_items
 from gatepost.inbox.event import DEFAULT_MESSAGE_TYPE, Event, EventType, FindSentEvent, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push, event_limits, hop_actions as chains
-from gatepost.mail import ledger_delivery, mail_rows as outgoing, sent_mail as rules
+from gatepost.mail import ledger_delivery, sent_record as rules, sent_record_rows as outgoing
 from gatepost.mail.ledger_delivery import FindOutsider, MailSent
-from gatepost.mail.sent_mail import PRIORITY_OFFSET, AckRequest, AckState, Mail, MailData, MailSpec, PostState
+from gatepost.mail.sent_record import PRIORITY_OFFSET, AckRequest, AckState, Mail, MailData, MailSpec, PostState
 
 #: mails that one call delivers; the next call delivers the rest
 _OVERDUE_LIMIT: Final = 500

@@ -11,8 +11,8 @@ from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 from gatepost.inbox.event import ItemState
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.inbox.item_api import MessageType
-from gatepost.mail import sent_mail as rules
-from gatepost.mail.sent_mail import AckRequest, AckState, Mail, MailRecipient, PostState
+from gatepost.mail import sent_record as rules
+from gatepost.mail.sent_record import AckRequest, AckState, Mail, MailRecipient, PostState
 from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import (
     EVENT_ID,

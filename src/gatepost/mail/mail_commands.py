@@ -16,7 +16,7 @@ from gatepost.errors import Invalid, NotFound
 from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
 from gatepost.mail.mail_api import ListMail, MailBox, MailView, ReplyToEvent, SendMail, ShowMail
-from gatepost.mail.sent_mail import MESSAGE_TYPES, AckRequest, AckState, PostState, check_type
+from gatepost.mail.sent_record import MESSAGE_TYPES, AckRequest, AckState, PostState, check_type
 from gatepost.settings import Configuration
 
 #: names that a message lists

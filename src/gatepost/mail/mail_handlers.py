@@ -10,7 +10,7 @@ from gatepost.errors import Invalid
 from gatepost.inbox.event import Ref
 from gatepost.inbox.wake_actions import FindLost
 from gatepost.mail import mail_actions as mail, mail_api as api
-from gatepost.mail.sent_mail import AckRequest, Mail, MailSpec, build_payload
+from gatepost.mail.sent_record import AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
 from gatepost.operations.fields import build_record
 from gatepost.operations.operation import Page

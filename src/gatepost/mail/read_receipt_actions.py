@@ -15,8 +15,8 @@ from gatepost.directory import entity_actions as directory
 from gatepost.errors import quote_value
 from gatepost.inbox.event import EventType, ItemsRead, Push, Ref, Trust
 from gatepost.inbox.push import actions as push
-from gatepost.mail import mail_rows as outgoing
-from gatepost.mail.sent_mail import AckState, Mail
+from gatepost.mail import sent_record_rows as outgoing
+from gatepost.mail.sent_record import AckState, Mail
 
 #: mails that one call reports as overdue; the next call reports the rest
 _OVERDUE_LIMIT: Final = 500

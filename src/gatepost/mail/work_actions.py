@@ -32,10 +32,10 @@ from gatepost.errors import (
 )
 from gatepost.inbox.event import EventType, Priority, Push, PushResult, Ref
 from gatepost.inbox.push import actions as push
-from gatepost.mail import ledger_delivery, mail_rows as outgoing, work_item as rules, work_rows as work_items
+from gatepost.mail import ledger_delivery, sent_record_rows as outgoing, work_item as rules, work_rows as work_items
 from gatepost.mail.ledger_delivery import WorkPosted
 from gatepost.mail.notification_rule import MAKER, NotifyRule, build_rules, find_rule
-from gatepost.mail.sent_mail import PRIORITY_OFFSET, PostState, Sent
+from gatepost.mail.sent_record import PRIORITY_OFFSET, PostState, SentRecord
 from gatepost.mail.work_item import EventData, Note, NoteData, WorkEvent, WorkItem, WorkItemSpec, WorkType
 
 W = TypeVar("W", NoteData, EventData)
@@ -212,11 +212,11 @@ def _record(
     *,
     kind: str,
     has_added_item: bool,
-) -> Sent[W]:
+) -> SentRecord[W]:
     """Insert the record of a note or an event, and put it on the ledger, unless it is there."""
     names = tuple(delivery.name for delivery in result.deliveries) if result is not None else ()
     assert data.uid is not None
-    record = Sent(
+    record = SentRecord(
         id=data.uid,
         sender=author.name,
         targets=tuple(targets),

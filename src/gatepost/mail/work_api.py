@@ -9,7 +9,7 @@ from gatepost.inbox.event import Ref
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
 from gatepost.mail import work_item as rules
 from gatepost.mail.mail_api import PRIORITY_NOTE
-from gatepost.mail.sent_mail import PostState
+from gatepost.mail.sent_record import PostState
 from gatepost.mail.work_item import Note, WorkEvent, WorkItem, WorkType
 from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Actor, After, Limit, Parse, Priority, RecordView, Source, Time, describe

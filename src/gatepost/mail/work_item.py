@@ -14,7 +14,7 @@ from gatepost.core.text import ParsedEnum, check_label
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, TooLarge, quote_value
 from gatepost.inbox.event import Priority, Ref
-from gatepost.mail.sent_mail import PRIORITY_OFFSET, LedgerPriority, Sent
+from gatepost.mail.sent_record import PRIORITY_OFFSET, LedgerPriority, SentRecord
 
 MAX_ID_LENGTH: Final = 128
 MAX_TITLE_LENGTH: Final = 200
@@ -98,8 +98,8 @@ class EventData(Struct, frozen=True, kw_only=True):
     ts: str = ""
 
 
-Note = Sent[NoteData]
-WorkEvent = Sent[EventData]
+Note = SentRecord[NoteData]
+WorkEvent = SentRecord[EventData]
 
 
 def check_id(text: str) -> str:

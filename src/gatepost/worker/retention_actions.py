@@ -13,7 +13,7 @@ from gatepost.guests import wake_actions as wakes
 from gatepost.inbox import broadcast_actions, event_rows, item_rows
 from gatepost.inbox.expiry_actions import BATCH_SIZE
 from gatepost.jobs import idempotency_actions as idempotency, job_actions as jobs
-from gatepost.mail import mail_rows as outgoing
+from gatepost.mail import sent_record_rows as outgoing
 from gatepost.plans import actions as plans
 
 

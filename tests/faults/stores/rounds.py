@@ -16,7 +16,7 @@ from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import Push, Ref
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import AckRequest, MailSpec
+from gatepost.mail.sent_record import AckRequest, MailSpec
 from gatepost.mail.work_item import WorkItemSpec, WorkType
 from gatepost.stores.threaded_store import ThreadedStore
 from tests.faults.commit_points import KillPoint

@@ -40,7 +40,7 @@ from gatepost.ledger.topic_actions import POST_JOB
 from gatepost.ledger.topic_api import SyncResult
 from gatepost.ledger.topic_rows import StoredMessage
 from gatepost.mail import mail_actions as mail, work_actions as work
-from gatepost.mail.sent_mail import Mail, MailSpec
+from gatepost.mail.sent_record import Mail, MailSpec
 from gatepost.mail.work_item import Note, WorkEvent, WorkItemSpec, WorkType
 from gatepost.stores.statements import Sql
 from gatepost.testing import Kit

@@ -8,7 +8,7 @@ from gatepost.errors import Conflict, Refused
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.mail.sent_mail import PostState
+from gatepost.mail.sent_record import PostState
 from tests.ledger.hedera.connection_calls import connect, find, find_inbound, list_notices, open_connection
 from tests.ledger.hedera.ledger_setup import LedgerSetup
 from tests.ledger.hedera.posters import create_poster

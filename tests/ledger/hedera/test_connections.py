@@ -12,7 +12,7 @@ from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.actions import MAX_REQUESTS
 from gatepost.ledger.connections.api import ConnectionState
 from gatepost.ledger.topic import LedgerId, TopicKind
-from gatepost.mail.sent_mail import AckRequest, PostState
+from gatepost.mail.sent_record import AckRequest, PostState
 from tests.ledger.hedera.connection_calls import find, find_inbound, list_notices, open_connection
 from tests.ledger.hedera.ledger_setup import LedgerSetup
 from tests.ledger.hedera.network.state import Refusal

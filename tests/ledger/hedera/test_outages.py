@@ -11,7 +11,7 @@ from gatepost.ledger.ledger_step_background import LedgerSteps
 from gatepost.ledger.poster_background import LedgerPoster
 from gatepost.ledger.topic import TopicKind
 from gatepost.mail import work_actions as work
-from gatepost.mail.sent_mail import PostState
+from gatepost.mail.sent_record import PostState
 from tests.ledger.hedera.ledger_setup import FUND, TASK, LedgerSetup
 from tests.ledger.hedera.network.node import HBAR
 from tests.ledger.hedera.network.prechecks import FEES

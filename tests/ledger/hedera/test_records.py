@@ -14,7 +14,7 @@ from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.topic import TopicKind
 from gatepost.mail import read_receipt_actions as read_receipts, work_actions as work
-from gatepost.mail.sent_mail import AckRequest, AckState, PostState
+from gatepost.mail.sent_record import AckRequest, AckState, PostState
 from gatepost.mail.work_item import MAX_ID_LENGTH, WorkItemSpec, WorkType
 from tests.ledger.hedera.ledger_setup import TASK, LedgerSetup
 from tests.ledger.hedera.network.state import Message

@@ -9,7 +9,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.inbox.event import Priority, Ref
 from gatepost.ledger.topic import MAX_MESSAGE_SIZE, LedgerTopic, TopicKind
 from gatepost.mail import work_actions as work
-from gatepost.mail.sent_mail import PostState
+from gatepost.mail.sent_record import PostState
 from tests.ledger.hedera.ledger_setup import TASK, LedgerSetup
 from tests.ledger.hedera.posters import Poster, create_poster
 

@@ -1,11 +1,11 @@
 """
-Mail: a message from one entity to others, outside of all spaces.
+The record of what was sent: of mail, and of the notes and events of work items (`work_item.py`). The table `outgoing`
+has them all; the `data` of a record are what a ledger posts.
 
-Its text is `payload.text`. A payload without a text is shown as compact JSON. Mail that replies to an event belongs to
-the thread of that event; other mail begins a thread, whose id is the id of the mail.
-
-`Sent` is the record of mail, and of the notes and events of work items (`work_item.py`). Its `data` are what a ledger
-posts. There, and in the MCP tool `send_message`, priorities are 1 to 5; everywhere else they are 0 to 4.
+Mail is a message from one entity to others, outside of all spaces. Its text is `payload.text`. A payload without a text
+is shown as compact JSON. Mail that replies to an event belongs to the thread of that event; other mail begins a thread,
+whose id is the id of the mail. On a ledger, and in the MCP tool `send_message`, priorities are 1 to 5; everywhere else
+they are 0 to 4.
 """
 
 import re
@@ -128,7 +128,7 @@ class MailData(Struct, frozen=True, kw_only=True):
         return show_payload(self.payload)
 
 
-class Sent(Struct, Generic[D], frozen=True, kw_only=True):
+class SentRecord(Struct, Generic[D], frozen=True, kw_only=True):
     """
     What was sent: mail, or a note or an event of a work item; and how far its posting to a ledger and its delivery are.
     """
@@ -183,7 +183,7 @@ class Sent(Struct, Generic[D], frozen=True, kw_only=True):
         return document
 
 
-Mail = Sent[MailData]
+Mail = SentRecord[MailData]
 
 
 def build_payload(text: str | None, payload: Json) -> dict[str, Json]:

@@ -11,15 +11,15 @@ from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import Invalid, LimitReached
 from gatepost.inbox.event import ItemState, Ref
-from gatepost.mail.sent_mail import AckState, D, Mail, MailData, MailRecipient, Sent
+from gatepost.mail.sent_record import AckState, D, Mail, MailData, MailRecipient, SentRecord
 from gatepost.mail.work_item import EventData, NoteData
 from gatepost.stores.row_mapping import Mapper, fetch_number, get_columns, make_row_type, zip_columns
 
 #: recipients that are shown of one mail
 MAX_RECIPIENTS: Final = 100
 _RECIPIENT: Final = Mapper(MailRecipient)
-_SENT: Final = Mapper(
-    Sent,
+_SENT_RECORD: Final = Mapper(
+    SentRecord,
     without="data ref recipients states notified has_added_item",
     targets=msgspec.json.Decoder(tuple[str, ...]).decode,
 )
@@ -28,7 +28,7 @@ _COLUMNS: Final = "id kind thread reply_to event ack ack_deadline dedup_key hops
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[str]) -> Sent[D]:
+def insert(tx: Transaction, record: SentRecord[D], sender: int, recipients: Sequence[str]) -> SentRecord[D]:
     """
     Insert a record with the names of its recipients; return it with its number. An entity may send only so many in 24
     hours (`limits.sent`).
@@ -56,12 +56,12 @@ def insert(tx: Transaction, record: Sent[D], sender: int, recipients: Sequence[s
     return replace(record, number=number)
 
 
-def read(tx: Reader, id: str) -> Sent[Any] | None:
+def read(tx: Reader, id: str) -> SentRecord[Any] | None:
     row = tx.fetch_one("mail/outgoing/find", id=id)
     return _build_record(row) if row else None
 
 
-def lock(tx: Transaction, id: str) -> Sent[Any] | None:
+def lock(tx: Transaction, id: str) -> SentRecord[Any] | None:
     """Read a record and lock it until the commit."""
     return read(tx, id) if tx.fetch_one("mail/outgoing/lock", id=id) else None
 
@@ -88,7 +88,7 @@ def list_page(
     return _build_mails(tx, tx.fetch_page(statement, **parts, message_type=message_type, **filters))
 
 
-def list_posts(tx: Reader, data_type: type[D], item: Ref, *, after: int, limit: int) -> list[Sent[D]]:
+def list_posts(tx: Reader, data_type: type[D], item: Ref, *, after: int, limit: int) -> list[SentRecord[D]]:
     """Return the notes or the events of a work item, the oldest first."""
     rows = tx.fetch_page(
         "mail/outgoing/list_posts", kind=data_type.kind, ref_type=item.type, ref_id=item.id, after=after, limit=limit
@@ -185,12 +185,12 @@ def _build_mails(tx: Reader, rows: Sequence[Row]) -> list[Mail]:
 
 def check_row(columns: Mapping[str, Any]) -> None:
     """Raise Invalid, or ValueError for its data, if a row with these columns could not be read."""
-    names = (*_SENT.fields, "kind", "data", "ref_type", "ref_id")
+    names = (*_SENT_RECORD.fields, "kind", "data", "ref_type", "ref_id")
     _build_record(make_row_type(names)(columns.get(name) for name in names))
 
 
-def _build_record(row: Row) -> Sent[Any]:
-    record = _SENT.read(
+def _build_record(row: Row) -> SentRecord[Any]:
+    record = _SENT_RECORD.read(
         row,
         data=msgspec.json.decode(row.data, type=_DATA_TYPES[row.kind]),
         ref=Ref(row.ref_type, row.ref_id) if row.ref_type else None,
