@@ -93,7 +93,7 @@ def list_statuses(tx: Reader, *, after: int = 0, limit: int = 100) -> list[Chann
                 number=trigger.number + len(OWN_CHANNELS),
                 name=trigger.name,
                 provider=trigger.provider,
-                mode=trigger.config.mode if trigger.is_telegram else None,
+                mode=trigger.config.mode if trigger.is_built_in_channel else None,
                 active=trigger.active,
                 error=row.error,
                 sessions=row.sessions,

@@ -208,7 +208,7 @@ def _find_command(message: UserMessage) -> str | None:
 
 def _run_command(tx: Transaction, writer: _Author, message: UserMessage, command: str) -> TakenMessage:
     trigger, received = writer.trigger, None
-    text = _HELP.format(voice=", or send a voice message" if trigger.is_telegram else "")
+    text = _HELP.format(voice=", or send a voice message" if trigger.is_built_in_channel else "")
     match command:
         case "ping":
             text = "pong"
@@ -260,7 +260,7 @@ def _receive(tx: Transaction, writer: _Author, message: UserMessage) -> TakenMes
 def _find_press(tx: Transaction, writer: _Author, message: UserMessage) -> UserMessage:
     """Return the press that a message of a package is, if it replies to buttons with the id of one."""
     session, trigger = writer.session, writer.trigger
-    if trigger.is_telegram or message.reply_to is None or message.is_forwarded or session.chat is None:
+    if trigger.is_built_in_channel or message.reply_to is None or message.is_forwarded or session.chat is None:
         return message
     replied = outgoing.find_by_sent_id(tx, trigger.number, session.chat, message.reply_to)
     options = replied.options if replied is not None and replied.has_reply_buttons else ()

@@ -92,7 +92,7 @@ class Channels:
 
     async def download(self, trigger: Trigger, file: str) -> bytes:
         """Return a recording that the channel of a trigger keeps."""
-        if not trigger.is_telegram:
+        if not trigger.is_built_in_channel:
             raise SpeechRefused(f"the provider {trigger.provider!r} keeps no recordings")
         return await self.bots.download(trigger.name, file)
 

@@ -195,7 +195,7 @@ def find_trigger_token(trigger: Trigger, secret: str | None, find_token: Callabl
     """
     reference = trigger.config.token
     token = find_token(reference) if not secret and reference is not None else secret
-    if not token and (reference is not None or trigger.is_telegram):
+    if not token and (reference is not None or trigger.is_built_in_channel):
         where = f" ({reference})" if reference is not None else ""
         raise Unavailable(f"the token of {trigger.label} is not here{where}", hint="set it where the gateway runs")
     return token

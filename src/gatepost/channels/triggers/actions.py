@@ -130,7 +130,7 @@ def _check_secret(spec: TriggerSpec) -> tuple[Scheme | None, str | None]:
         rules.check_field(spec.provider, "scheme")
     if spec.secret is not None:
         rules.check_field(spec.provider, "token")
-    if rules.is_telegram(spec.provider) and not (spec.secret or spec.config.token):
+    if rules.is_built_in_channel(spec.provider) and not (spec.secret or spec.config.token):
         raise Invalid("a bot needs a token", hint="give `token`: @BotFather gives you one")
     return None, spec.secret
 
@@ -223,7 +223,7 @@ def change(
     if "owner" in changes:
         changes["owner"] = _resolve_owner(tx, changes["owner"], by)
     changed = replace(trigger, **changes)
-    if changed.active and not trigger.active and (trigger.is_telegram or trigger.provider == "webhook"):
+    if changed.active and not trigger.active and (trigger.is_built_in_channel or trigger.provider == "webhook"):
         _require_secret(tx, trigger)
     if not _is_administrator(by):
         _check_rights(trigger.config, changed.config, by, has_token=has_token)

@@ -79,7 +79,7 @@ class TriggerView(_ShownSettings, kw_only=True):
     """A trigger, without its secret or token."""
 
     mode: Annotated[  # type: ignore[assignment]  # not every trigger has one
-        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_telegram else None)
+        DeliveryMode | None, Source(lambda trigger: trigger.config.mode if trigger.is_built_in_channel else None)
     ]
     groups: Annotated[  # type: ignore[assignment]
         GroupMode | None, Source(lambda trigger: trigger.config.groups if trigger.is_channel else None)

@@ -50,7 +50,7 @@ class Preview(Struct, frozen=True, kw_only=True):
 
 def preview(tx: Transaction, trigger: Trigger, payload: Json, headers: Mapping[str, str]) -> Preview:
     """Return what happens to a payload that comes through a trigger."""
-    if trigger.is_telegram and isinstance(payload, dict) and "update_id" in payload:
+    if trigger.is_built_in_channel and isinstance(payload, dict) and "update_id" in payload:
         outcome = bots.try_update(tx, trigger, payload)
         return Preview(skipped=outcome) if isinstance(outcome, str) else _show_taken(tx, trigger, outcome)
     if trigger.is_channel:

@@ -203,19 +203,19 @@ class Trigger(Struct, frozen=True, kw_only=True):
     created_at: Instant
 
     @property
-    def is_telegram(self) -> bool:
-        """Whether it is a Telegram bot: the only channel with a trigger that is built in."""
-        return is_telegram(self.provider)
+    def is_built_in_channel(self) -> bool:
+        """Whether it is a bot of the channel that is built in (Telegram), not one of another package."""
+        return is_built_in_channel(self.provider)
 
     @property
     def is_channel(self) -> bool:
         """Whether people write on it: what they write is in the shared inbox, and is replied to there."""
-        return self.is_telegram or self.config.sends
+        return self.is_built_in_channel or self.config.sends
 
     @property
     def metadata_prefix(self) -> str:
         """How the names of the channel's own ids begin in the metadata of its messages."""
-        return f"{self.provider}_" if self.is_telegram else ""
+        return f"{self.provider}_" if self.is_built_in_channel else ""
 
     def blocks(self, *ids: str) -> bool:
         """Return True if its block list has the id of a chat or of a user."""
@@ -224,12 +224,12 @@ class Trigger(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """What sentences call it."""
-        return f"the {'bot' if self.is_telegram else 'trigger'} {self.name!r}"
+        return f"the {'bot' if self.is_built_in_channel else 'trigger'} {self.name!r}"
 
     @property
     def noun(self) -> str:
         """What its users call it."""
-        return "bot" if self.is_telegram else "channel"
+        return "bot" if self.is_built_in_channel else "channel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +247,8 @@ class CountGoals(RoomQuestion[int]):
     limit: int
 
 
-def is_telegram(provider: str) -> bool:
-    """Return True if the triggers of a provider are Telegram bots."""
+def is_built_in_channel(provider: str) -> bool:
+    """Return True if the triggers of a provider are bots of the channel that is built in, Telegram."""
     return provider == TELEGRAM
 
 

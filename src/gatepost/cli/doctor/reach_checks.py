@@ -60,7 +60,7 @@ def check_voice(configuration: Configuration, store: Store) -> Iterator[Finding]
     bots = [
         trigger.name
         for trigger in store.read_sync(triggers.list_page, limit=_LIMIT)
-        if trigger.active and trigger.is_telegram
+        if trigger.active and trigger.is_built_in_channel
     ]
     if bots and configuration.settings.speech.url is None:
         detail = f"off: voice messages to {', '.join(bots)} are passed on without their words, until speech.url is set"

@@ -2,8 +2,8 @@
 
 from tests.page.chromium import PHONE
 from tests.page.conftest import PageOpener
+from tests.page.inbox.test_inbox import SELECTED, count_items, push_items
 from tests.page.marks import by_night
-from tests.page.test_inbox import SELECTED, count_items, push_items
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 MANY = 2_000
