@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -172,7 +172,10 @@ class _NoTools(HttpToolCaller, ToolServers):
 
 @asynccontextmanager
 async def open_worker(
-    url: str, model: Model | None = None, on_point: Callable[[str], None] | None = None
+    url: str,
+    model: Model | None = None,
+    on_point: Callable[[str], None] | None = None,
+    shrink_lock: AbstractContextManager[Any] | None = None,
 ) -> AsyncIterator[tuple[Store, Worker]]:
     """Somebody who thinks for everybody, and looks often for what was left lying."""
     bus = SignalBus()
@@ -181,6 +184,14 @@ async def open_worker(
     if on_point is not None:
         assert isinstance(store, ThreadedStore)
         watch_store(store, on_point)
+    if shrink_lock is not None:
+        shrink = store.shrink
+
+        def shrink_alone() -> None:
+            with shrink_lock:
+                shrink()
+
+        store.shrink = shrink_alone  # type: ignore[method-assign]
     try:
         async with bus.open():
             worker_options = WorkerOptions(recheck_interval=0.1, lease=LEASE, max_cycles=20)
@@ -253,16 +264,21 @@ async def run_rival(url: str, stop_at: int) -> None:
     """
     Think for everybody until the input ends, but for a sleep just before the transaction of that number since the first
     cycle was begun, when nothing is held; say how often it was refused.
+
+    A signal stops all threads. One that cuts the journal of SQLite has the lock of all writers meanwhile, and a process
+    that sleeps with it would hold up the other one for good: so the sleep waits until the journal is cut.
     """
     refusal_count = begin_count = 0
     is_thinking = False
+    journal_lock = threading.Lock()
 
     def on_point(point: str) -> None:
         nonlocal begin_count, is_thinking
         is_thinking = is_thinking or point == "after residents/runs/insert"
         begin_count += is_thinking and point == "before begin"
         if is_thinking and begin_count == stop_at and point == "before begin":
-            _signal_self(signal.SIGSTOP)
+            with journal_lock:
+                _signal_self(signal.SIGSTOP)
 
     def count_refusals(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         nonlocal refusal_count
@@ -270,7 +286,7 @@ async def run_rival(url: str, stop_at: int) -> None:
         return event
 
     structlog.configure(processors=[count_refusals, _drop_log_event])
-    async with open_worker(url, on_point=on_point):
+    async with open_worker(url, on_point=on_point, shrink_lock=journal_lock):
         _print_line({"ready": os.getpid()})
         await asyncio.to_thread(sys.stdin.read)
     _print_line({"refused": refusal_count})

@@ -139,6 +139,10 @@ class RivalProcess:
         assert self.process.stdout is not None
         assert "ready" in json.loads(self.process.stdout.readline())
 
+    def is_asleep(self) -> bool:
+        assert self.process.poll() is None, f"it has ended with {self.process.returncode}"
+        return psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED
+
     def count_refusals(self) -> int:
         """End it; return how often it was refused."""
         output, _ = self.process.communicate("", LAST_RESORT)
@@ -153,7 +157,7 @@ def test_two_processes_fight_over_a_hundred_agents(url: str) -> None:
         store = stack.enter_context(closing(open_store(url)))
         create_residents(store, names)
         sleeping_rival = stack.enter_context(RivalProcess(url, stop_at=6))  # a cycle takes nine
-        wait_until(lambda: psutil.Process(sleeping_rival.process.pid).status() == psutil.STATUS_STOPPED, "it is asleep")
+        wait_until(sleeping_rival.is_asleep, "it is asleep")
         assert store.read_sync(runs_actions.list_page, status=RunStatus.RUNNING), "in the middle of many cycles"
         other_rival = stack.enter_context(RivalProcess(url))
         other_rival.wait_until_ready()
