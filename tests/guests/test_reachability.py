@@ -216,6 +216,33 @@ class TestVerbs:
         ctx.store.run_sync(sessions.begin, "s-2", agent="ann", host="claude")
         assert ctx.store.read_sync(sessions.find, "s-2").program == "there 20 2", "a hook that does not know it"
 
+    def test_nothing_of_the_last_program_counts_for_a_session_that_another_continues(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 10 1")
+        ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 11 1")
+        ctx.store.run_sync(sessions.disarm, "s-1", waker="there 11 1")
+        for is_ended in (True, False):
+            if is_ended:
+                ctx.store.run_sync(sessions.note_activity, "s-1", ENDED)
+            ctx.clock.advance("2 minutes")
+            ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program=f"there 20 {is_ended}")
+            assert self._judge(ctx).state == UNPROVED
+            assert all(delivery.reachable for delivery in ctx.push("now").deliveries)
+            ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 21 2")
+            ctx.store.run_sync(sessions.disarm, "s-1")
+
+    def test_what_waits_for_the_next_program_may_come_first(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 10 1")
+        assert ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 21 2", program="there 20 2")
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 20 2")
+        assert self._judge(ctx).state == ARMED
+
+    def test_a_session_that_has_ended_is_armed_when_it_begins_again(self, ctx: StoreContext) -> None:
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 10 1")
+        ctx.store.run_sync(sessions.note_activity, "s-1", ENDED)
+        assert not ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 11 1")
+        ctx.store.run_sync(sessions.begin, "s-1", agent="ann", host="claude", program="there 10 1")
+        assert ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 11 1")
+
     def test_sessions_that_have_ended_are_listed_if_asked_for(self, ctx: StoreContext) -> None:
         for id in ("s-1", "s-2", "s-3"):
             ctx.clock.advance("1 minute")

@@ -128,14 +128,15 @@ def check_wake(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
     assert recipient["reachable"] is False, "its sender is told"
     [recipient] = cli.run_ok("send", "analyst", "later", "--json").json["recipients"]
     assert recipient["reachable"] is False
+    with run_program() as next_program:
+        start_session(cli, next_program)
+        [recipient] = cli.run_ok("inbox", "push", "--to", "analyst", "now", "--json").json["recipients"]
+        assert "reachable" not in recipient, "what woke it in the last program says nothing about this one"
+        assert finish(start_waiter(cli, next_program))[0] == 2
 
 
 def test_it_wakes_its_session_from_a_store(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
     check_wake(cli, program)
-    with run_program() as next_program:
-        start_session(cli, next_program)
-        [recipient] = cli.run_ok("inbox", "push", "--to", "analyst", "now", "--json").json["recipients"]
-    assert "reachable" not in recipient
 
 
 def test_it_wakes_its_session_from_a_gateway(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
@@ -152,6 +153,19 @@ def test_one_waits_for_a_session_and_it_ends_with_the_session(
     assert finish(start_waiter(cli, program)) == (0, "")
     call_hook(cli, "SessionEnd", reason="clear")
     assert finish(waiter) == (0, "")
+
+
+def test_one_waits_for_a_session_that_is_continued(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
+    """Its process and the hook of the start begin at the same time, and what is recorded is the end of the last one."""
+    start_session(cli, program)
+    call_hook(cli, "SessionEnd", reason="other")
+    with run_program() as next_program:
+        waiter = start_waiter(cli, next_program)
+        wait_until((cli.home / "sessions/s-1/waiter.lock").exists, "it does not start")
+        start_session(cli, next_program)
+        wait_for_state(cli, "armed")
+        call_hook(cli, "SessionEnd", reason="other")
+        assert finish(waiter) == (0, "")
 
 
 @pytest.mark.parametrize("entry_point", ["sdk-cli", "sdk-py"])

@@ -8,7 +8,7 @@ it a key (`settings/gateway_files.py`):
 
 A waiter (`guests/waiter.py`) keeps its line until its session is to be woken (`guests/waiters_background.py`):
 
-    waiter   -> {"v": 1, "op": "wait", "session": "4f1c", "waker": "...", "env": {...}, "cwd": "..."}
+    waiter   -> {"v": 1, "op": "wait", "session": "4f1c", "waker": "...", "program": "...", "env": {...}, "cwd": "..."}
     gateway  <- {"wake": 1771405200000000}
 
 A chain is synchronous, so it runs on a thread. A chain that waits keeps no thread: it yields a `Wait`, and goes on when
@@ -176,13 +176,14 @@ class HookSocket:
         self, document: Mapping[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Keep the line of a waiter until its session is to be woken, it hangs up, or the gateway stops."""
-        session, waker = _get_text(document, "session"), _get_text(document, "waker") or None
+        session = _get_text(document, "session")
+        waker, program = (_get_text(document, name) or None for name in ("waker", "program"))
         environ = resolve_variables(_filter_variables(document.get("env")), _get_text(document, "cwd"))
         await self._run_on(self._run_threads, self._check_store, environ)
         hung_up = asyncio.ensure_future(reader.read(1))
         closing = asyncio.ensure_future(self._closing.wait())
         try:
-            since = await self._waiters.wait(session, waker, hung_up, closing)
+            since = await self._waiters.wait(session, waker, program, hung_up, closing)
             if since is not None:
                 await _write(writer, {"wake": since})
         finally:

@@ -41,6 +41,7 @@ def begin(
     """
     entity = _require_agent(tx, agent).number
     fields = {"entity": entity, "host": host, "state": doing, "program": program, "model": model}
+    tx.execute_later("guests/sessions/forget_waker", id=_validate_id(id), program=program)
     tx.execute_later("guests/sessions/save", id=_validate_id(id), **fields, now=tx.now)
     tx.execute_later("guests/sessions/reap", before=tx.now - _RETENTION, limit=_REAP_LIMIT)
     return find(tx, id)
@@ -85,12 +86,12 @@ def note_activity(tx: Transaction, id: str, doing: str) -> Instant:
     return tx.now
 
 
-def arm(tx: Transaction, id: str, *, method: str, waker: str | None) -> bool:
+def arm(tx: Transaction, id: str, *, method: str, waker: str | None, program: str | None = None) -> bool:
     """
-    Record that something is there now that wakes a session, and its process if it has a name. Return False if the store
-    does not know the session yet.
+    Record that something is there now that wakes a session: its process if that has a name, and the process of the
+    program if it knows that. Return False if the store does not know yet that the session has begun.
     """
-    return tx.execute("guests/sessions/arm", id=id, method=method, waker=waker, now=tx.now) == 1
+    return tx.execute("guests/sessions/arm", id=id, method=method, waker=waker, program=program, now=tx.now) == 1
 
 
 def confirm(tx: Transaction, ids: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from gatepost.guests.hook_commands import CHECK, WAIT
 from gatepost.guests.hook_entry import HookConfig, HookEntry, parse_payload
 from gatepost.guests.hooks import host_process
 from gatepost.guests.hooks.hook_context import HookContext
+from gatepost.guests.hooks.session_state import has_ended
 from gatepost.guests.session import encode_filename
 
 _LOCK_FILE: Final = "waiter.lock"
@@ -49,8 +50,7 @@ def wait(home: str, environ: Mapping[str, str], stdin: str, host: str) -> int:
     try:
         config = entry.load_config(environ, lambda _: None)
         options = _build_options(home, str(folder), session, config, environ, host)
-        if options["database"] is not None:
-            options["agent"] = _arm(entry.build_context(session, config), options["request"]["waker"])
+        options["agent"] = _wait_for_start(entry.build_context(session, config), options)
     except GatepostError as error:
         sys.stderr.write(f"gatepost: {error.message_with_hint}\n")
         return 1  # which wakes nobody
@@ -106,13 +106,14 @@ def _build_options(
     from gatepost.stores.statements import get_statement
 
     waker = host_process.name_process(os.getpid())
-    program = host_process.find_program(environ, host) or f"? {environ.get('CLAUDE_PID') or os.getppid()}"
+    program = host_process.find_program(environ, host)
     variables = {name: value for name, value in environ.items() if name.startswith("GATEPOST_")}
-    request = {"v": 1, "op": "wait", "session": session, "waker": waker, "env": variables, "cwd": home}
+    processes = {"waker": waker, "program": program}
+    request = {"v": 1, "op": "wait", "session": session, **processes, "env": variables, "cwd": home}
     return {
         "home": home,
         "folder": folder,
-        "program": program,
+        "program": program or f"? {environ.get('CLAUDE_PID') or os.getppid()}",
         "request": request,
         "database": config.file,
         "agent": None,
@@ -121,15 +122,21 @@ def _build_options(
     }
 
 
-def _arm(context: HookContext, waker: str | None) -> str | None:
+def _wait_for_start(context: HookContext, options: Mapping[str, Any]) -> str | None:
     """
-    Record in a SQLite store that this session has a waiter; return the agent of the session. The hook that makes the
-    session known runs beside this one, so it may take a moment.
+    Wait until the hook that runs beside this has recorded that the session has begun. Then record in a SQLite store
+    that it has a waiter, and return the agent of the session; a gateway does that for another store.
     """
+    id, request = context.session.id, options["request"]
+    processes = {"waker": request["waker"], "program": request["program"]}
     deadline = time.monotonic() + _REGISTRATION_TIME
     while time.monotonic() < deadline:
-        is_armed = context.run_sync(sessions.arm, context.session.id, method=reachability.WAITER, waker=waker)
-        if is_armed:
-            return context.read_sync(sessions.find, context.session.id).agent
+        if host_process.is_gone(options["program"]):
+            return None
+        if not has_ended(context.home, id):
+            if options["database"] is None:
+                return None
+            if context.run_sync(sessions.arm, id, method=reachability.WAITER, **processes):
+                return context.read_sync(sessions.find, id).agent
         time.sleep(_POLL_INTERVAL)
-    raise Unavailable(f"the session {context.session.id!r} is not known, so nothing waits for it")
+    raise Unavailable(f"the session {id!r} is not known to have begun, so nothing waits for it")

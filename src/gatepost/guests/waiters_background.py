@@ -35,6 +35,8 @@ _CONFIRM_INTERVAL: Final = 60.0
 class _Waiter:
     session: str
     waker: str | None
+    #: the process of the program, if it has a name
+    program: str | None
     #: None until the hooks of the session have made it known
     agent: str | None = None
     look: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,13 +71,18 @@ class SessionWaiters:
                 waiter.look.set()
 
     async def wait(
-        self, session: str, waker: str | None, hung_up: "asyncio.Future[Any]", closing: "asyncio.Future[Any]"
+        self,
+        session: str,
+        waker: str | None,
+        program: str | None,
+        hung_up: "asyncio.Future[Any]",
+        closing: "asyncio.Future[Any]",
     ) -> Instant | None:
         """
         Wait until a session is to be woken; return since when it could have been shown the item. Return None if the
         waiter hangs up, the session ends, or the gateway stops.
         """
-        waiter = _Waiter(session, waker)
+        waiter = _Waiter(session, waker, program)
         self._waiters.append(waiter)
         is_woken = False
         waiter.look.set()
@@ -124,8 +131,9 @@ class SessionWaiters:
             return None
 
     def _arm(self, waiter: _Waiter) -> bool:
-        """Record that a session has a waiter; return False if its hooks have not made it known yet."""
-        is_known = self._store.run_sync(sessions.arm, waiter.session, method=reachability.WAITER, waker=waiter.waker)
+        """Record that a session has a waiter; return False if its hooks have not recorded yet that it has begun."""
+        processes = {"waker": waiter.waker, "program": waiter.program}
+        is_known = self._store.run_sync(sessions.arm, waiter.session, method=reachability.WAITER, **processes)
         if is_known:
             waiter.agent = self._store.read_sync(sessions.find, waiter.session).agent
         return is_known

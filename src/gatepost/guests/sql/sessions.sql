@@ -2,6 +2,12 @@
 s.id AS session, e.name AS agent, s.host, s.state, s.started_at, s.seen_at, s.program, s.wake_method, s.waker,
 s.armed_at, s.checked_at, s.woken_at, s.proved_at, s.latency
 
+-- name: forget_waker
+-- What woke a session in another program, or before it ended, says nothing about it when it begins again. What wakes it in
+-- this program may have come first: then it has recorded the program.
+UPDATE sessions SET wake_method = NULL, waker = NULL, armed_at = NULL, woken_at = NULL
+WHERE id = :id AND (state = 'ended' OR program <> CAST(:program AS TEXT))
+
 -- name: save
 -- A session that comes back continues, even with another entity.
 INSERT INTO sessions (id, entity, host, state, hops, started_at, seen_at, program, model)
@@ -99,7 +105,9 @@ FROM (
 UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
 
 -- name: arm
-UPDATE sessions SET wake_method = :method, waker = :waker, armed_at = :now, checked_at = :now WHERE id = :id
+UPDATE sessions
+SET wake_method = :method, waker = :waker, armed_at = :now, checked_at = :now, program = coalesce(:program, program)
+WHERE id = :id AND state <> 'ended'
 
 -- name: confirm
 UPDATE sessions SET checked_at = :now WHERE id IN :ids[] AND armed_at IS NOT NULL
