@@ -17,7 +17,7 @@ from bench import _fixtures
 from bench._raw import RawDatabase, open_raw, read_newest_row
 from gatepost.core.ports import Store
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.claim import Batch
+from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Priority
 from gatepost.inbox.push import actions as push
 

@@ -34,8 +34,8 @@ from gatepost import settings
 PACKAGE: Final = str(Path(gatepost.__file__).parent) + os.sep
 PRIMITIVES: Final = {
     "errors",
-    *("core/ids", "core/limits", "core/text", "core/times"),
-    *("stores/row_mapping", "stores/statements"),
+    *("core/ids", "core/policy", "core/text", "core/times"),
+    *("stores/clock", "stores/row_mapping", "stores/statements"),
 }
 
 

@@ -21,7 +21,7 @@ import msgspec
 
 from gatepost.core.dry_run import dry_run, dry_run_sync
 from gatepost.core.ports import Store, Transaction, needs_disk_space
-from gatepost.directory.authorization_actions import answer_request, authorize_names
+from gatepost.directory.authorization_actions import authorize_names
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.jobs.idempotency_actions import run_once
 from gatepost.operations import access, discovery
@@ -69,6 +69,17 @@ def load_handler(operation: Operation) -> None:
             raise
     if not operation.has_handler:
         discovery.import_modules("handlers")
+
+
+@needs_disk_space(lambda request, *_: request.operation.needs_disk_space)
+def answer_request(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
+    """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
+    operation = request.operation
+    if operation.access.names_other(request, caller):
+        request = authorize_names(tx, request, caller)
+    if isinstance(prepared, GatepostError):
+        raise prepared
+    return cast("R", operation.call_handler(tx, request, caller, prepared))
 
 
 @needs_disk_space(lambda request, *_: request.operation.needs_disk_space)
@@ -151,7 +162,7 @@ def _walk_batch(request: Request[Any], caller: Caller, key: str | None) -> Steps
     operation = request.operation
     batch = operation.batch
     assert batch is not None
-    if names_others(request, caller):
+    if operation.access.names_other(request, caller):
         request = yield AnswerStep(StepKind.READ, authorize_names, (request, caller))
     elements, turn_end = [], time.monotonic() + _TURN
     for element in batch.prepare(request, caller, key):
@@ -176,15 +187,6 @@ def _merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequenc
         return outcomes
     remaining = iter(outcomes)
     return [element if isinstance(element, GatepostError) else next(remaining) for element in elements]
-
-
-def names_others(request: Request[Any], caller: Caller) -> bool:
-    """Return True if a request names an entity other than its caller, so that the store has to be asked who that is."""
-    rule = request.operation.access
-    return isinstance(rule, access.NamedEntity | access.TriggerKey) and getattr(request, rule.field) not in (
-        None,
-        caller.name,
-    )
 
 
 def take_steps(store: Store, steps: Steps) -> Any:

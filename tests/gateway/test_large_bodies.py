@@ -15,8 +15,7 @@ from gatepost.core import json_limits
 from gatepost.core.json_limits import MAX_VALUES, check_value_count
 from gatepost.errors import TooLarge, Unavailable
 from gatepost.gateway import http_exchange
-from gatepost.gateway.body_limits import LARGE, LargeBodies
-from gatepost.gateway.http_exchange import HttpExchange, Message
+from gatepost.gateway.http_exchange import LARGE, HttpExchange, LargeBodies, Message
 from gatepost.inbox.push import handlers
 from tests.support.gateways.local_gateways import open_gateway
 

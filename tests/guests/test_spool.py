@@ -26,7 +26,7 @@ from gatepost.guests.spool_files import FileSpool
 from gatepost.guests.spool_line import SpoolLine
 from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
 from gatepost.inbox.batch_selection import MIN_BUDGET
-from gatepost.inbox.claim import Batch
+from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Event, Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit

@@ -11,7 +11,7 @@ from gatepost.core.times import HOUR, parse_instant
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import event_rendering as lines
 from gatepost.inbox.batch_selection import Candidate, select_batch
-from gatepost.inbox.claim import Batch
+from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Event, EventType, Item, Priority, Ref, Route, Sender, Trust
 from gatepost.inbox.event_rendering import quote, render_event, render_name
 from tests.support.texts import BREAKS, WIDE, event_strategy, is_dangerous, texts, values

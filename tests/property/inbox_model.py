@@ -13,7 +13,7 @@ from gatepost.core.policy import Policy
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import event as core
 from gatepost.inbox.batch_selection import Candidate, SelectedItem, select_batch
-from gatepost.inbox.claim import Claim
+from gatepost.inbox.claimed_batch import Claim
 from gatepost.inbox.event import ItemState, Priority
 
 DEFAULT_LIMITS = Policy()

@@ -22,8 +22,8 @@ from gatepost.gates.condition_check import CommandResult
 from gatepost.gates.condition_check_background import GateCommandOptions
 from gatepost.gates.decision import Question
 from gatepost.gates.gate import GateKind, GateSpec
-from gatepost.gateway.body_limits import CallerLocks
 from gatepost.gateway.dispatch import Dispatcher
+from gatepost.gateway.http_exchange import CallerLocks
 from gatepost.inbox.event import Push, PushResult
 from gatepost.inbox.push import actions as push_actions
 from gatepost.inbox.push.api import PushEvents

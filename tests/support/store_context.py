@@ -11,7 +11,7 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.inbox import account_actions, claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.claim import Batch, Claim
+from gatepost.inbox.claimed_batch import Batch, Claim
 from gatepost.inbox.event import Item, Push, PushResult
 from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import FakeClock, Kit, RecordingSignalSink

@@ -1,34 +1,19 @@
 """
-Answer a request in a transaction, for a caller whose names were found in the same transaction.
-
-`operations/access.py` says who may ask for an operation; the names and aliases that a request acts for are found here.
+Find the names and aliases that a request acts for, in the transaction that answers it. `operations/access.py` says who
+may ask for an operation.
 """
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from gatepost.core.ports import Reader, needs_disk_space
+from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
-from gatepost.errors import GatepostError
 from gatepost.operations import access
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Request
 
-R = TypeVar("R")
 Q = TypeVar("Q", bound=Request[Any])
-
-
-@needs_disk_space(lambda request, *_: request.operation.needs_disk_space)
-def answer_request(tx: Any, request: Request[R], caller: Caller, prepared: Any = None) -> R:
-    """Answer a request in this transaction; raise an error if the caller may not ask, or what it prepared is one."""
-    operation = request.operation
-    authorized = authorize_names(tx, request, caller)
-    if operation.preparation is None:
-        return cast("R", operation.handler(tx, authorized, caller))
-    if isinstance(prepared, GatepostError):
-        raise prepared
-    return cast("R", operation.handler(tx, authorized, caller, prepared))
 
 
 def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
@@ -38,11 +23,9 @@ def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     The owner of an agent may name it where it only reads.
     """
     rule = request.operation.access
-    if not isinstance(rule, access.NamedEntity | access.TriggerKey):
+    if not rule.names_other(request, caller):
         return request
     name = getattr(request, rule.field)
-    if name in (None, caller.name):
-        return request
     if not caller.is_administrator:
         entity = directory.find_or_none(tx, name)
         is_owner = entity is not None and isinstance(rule, access.NamedEntityOrOwner) and entity.owner == caller.name

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from gatepost.directory.authorization_actions import answer_request, authorize_names
+from gatepost.directory.authorization_actions import authorize_names
 from gatepost.errors import GatepostError
-from gatepost.executor import names_others, take_steps_together, walk_to_answer
+from gatepost.executor import answer_request, take_steps_together, walk_to_answer
 from gatepost.gateway import waiting_requests
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
@@ -127,9 +127,9 @@ class Dispatcher:
             return await waiting_requests.wait_for_answer(self._state, exchange, request, ask)
 
     async def _authorize_names(self, request: Request[Any], caller: Caller) -> Request[Any]:
-        return (
-            await self._state.store.read(authorize_names, request, caller) if names_others(request, caller) else request
-        )
+        if not request.operation.access.names_other(request, caller):
+            return request
+        return await self._state.store.read(authorize_names, request, caller)
 
     async def _answer_and_follow_up(
         self, exchange: HttpExchange, request: Request[Any], answer: Any, caller: Caller

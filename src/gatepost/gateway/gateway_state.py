@@ -9,7 +9,7 @@ from gatepost.channels.background.channel_tasks import Channels
 from gatepost.core.ports import Store
 from gatepost.gateway.attempt_limits import AttemptLimits
 from gatepost.gateway.authentication import Authenticator
-from gatepost.gateway.body_limits import CallerLocks, LargeBodies
+from gatepost.gateway.http_exchange import CallerLocks, LargeBodies
 from gatepost.gateway.page_files import PAGE_FOLDER
 from gatepost.gateway.stream_limits import StreamLimits
 from gatepost.gateway.stream_readers import LiveStreams

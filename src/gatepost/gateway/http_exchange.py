@@ -9,16 +9,18 @@ same is made to wait, so that it cannot have itself refused a thousand times a s
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from gatepost.core.json_limits import count_values
 from gatepost.errors import GatepostError, TooLarge, Unavailable
 from gatepost.operations import problems
+from gatepost.operations.operation import MAX_BODY
 from gatepost.operations.problems import MethodNotAllowed
 
 JSON: Final = "application/json"
@@ -32,6 +34,10 @@ _MAX_DISCARDED: Final = 256 * 1024
 WRITE_NOW: Final = "gatepost.write_now"
 #: of every answer: no page elsewhere may load it as a script, an image or a style
 _SAFE_HEADERS: Final = [(b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin")]
+
+#: bytes of a body from which on it is large, and of all large bodies at the same time
+LARGE: Final = 1024 * 1024
+_MAX_ALL_LARGE: Final = 64 * 1024 * 1024
 
 # the types of ASGI
 Scope = MutableMapping[str, Any]
@@ -197,3 +203,50 @@ def build_start(status: int, body: bytes, media_type: str = JSON, headers: Heade
     if status != 204:
         raw += [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
     return {"type": "http.response.start", "status": status, "headers": raw}
+
+
+class CallerLocks:
+    """A lock for each caller: what takes long is done for one caller once at a time, and others come in between."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    def get(self, caller: Hashable) -> asyncio.Lock:
+        lock = self._locks.get(caller)
+        if lock is None:
+            lock = self._locks[caller] = asyncio.Lock()
+        return lock
+
+
+class LargeBodies:
+    """
+    Limits the large bodies that are received and answered at the same time, so that none keeps the event loop from
+    other callers. A body is large if it has over 1 MiB, or an unknown size where more than usual is taken. Its
+    memory is held until its request is answered.
+
+        large bodies of one caller   one at a time: the next one is not read before the answer to the first
+        large bodies of all callers  64 MiB; what comes then is refused with 503 and can be sent again
+    """
+
+    def __init__(self) -> None:
+        self._locks = CallerLocks()
+        self._size = 0
+
+    @asynccontextmanager
+    async def admit(self, exchange: HttpExchange, caller: Hashable, limit: int) -> AsyncIterator[None]:
+        """While entered, the body of a request, which has at most `limit` bytes, may be read and is held."""
+        size = exchange.declared_size
+        if size is None:  # it is sent in chunks
+            size = limit if limit > MAX_BODY else 0
+        size = min(size, limit)
+        if size <= LARGE:
+            yield
+            return
+        async with self._locks.get(caller):
+            if self._size + size > _MAX_ALL_LARGE:
+                raise Unavailable("too many large bodies are being received", hint="send it again in a moment")
+            self._size += size
+            try:
+                yield
+            finally:
+                self._size -= size

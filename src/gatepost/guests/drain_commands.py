@@ -43,7 +43,7 @@ from gatepost.errors import GatepostError, Invalid, NotFound, Unavailable
 from gatepost.guests.hooks.session_state import find_guest
 from gatepost.inbox import expiry_actions as expiry
 from gatepost.inbox.batch_selection import GUEST_BUDGET
-from gatepost.inbox.claim import check_owner
+from gatepost.inbox.claimed_batch import check_owner
 from gatepost.inbox.event import Item, ItemState
 from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.item_api import AckClaim, BatchView, ClaimBatch, ReleaseClaim

@@ -41,8 +41,8 @@ from gatepost.inbox import (
     item_rows as items,
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem, StoredState
-from gatepost.inbox.claim import Claim
 from gatepost.inbox.claim_actions import ClaimTerms
+from gatepost.inbox.claimed_batch import Claim
 from gatepost.inbox.event import Event, Item, ItemState
 
 #: arrivals of lines that only the spool has begin here, after every arrival that the store will ever give

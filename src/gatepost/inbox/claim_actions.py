@@ -39,11 +39,11 @@ from gatepost.errors import Conflict, Invalid, NotFound, Refused
 from gatepost.inbox import (
     batch_selection as batch_rules,
     broadcast_actions as broadcasts,
-    claim as claim_rules,
+    claimed_batch as claim_rules,
     item_rows as items,
 )
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
-from gatepost.inbox.claim import Batch, Claim, EndedClaim
+from gatepost.inbox.claimed_batch import Batch, Claim, EndedClaim
 from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority
 from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
 

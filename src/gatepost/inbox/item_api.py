@@ -7,7 +7,7 @@ from msgspec import Meta
 from gatepost.core.signals import Topic
 from gatepost.errors import Conflict, NotFound, TooLarge
 from gatepost.inbox.account_api import AccountView
-from gatepost.inbox.claim import Batch, Claim
+from gatepost.inbox.claimed_batch import Batch, Claim
 from gatepost.inbox.event import MAX_REF_LENGTH, EventType, ItemState
 from gatepost.inbox.event_api import EVENT_ANSWER, ITEM_ANSWER, ItemView
 from gatepost.operations.access import Administrator, AnyEntity, NamedEntity

@@ -17,7 +17,7 @@ from gatepost.core.signals import Position
 from gatepost.core.times import CLOCK_TOLERANCE, Instant
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox.batch_selection import Candidate, StoredState
-from gatepost.inbox.claim import Claim, EndedClaim
+from gatepost.inbox.claimed_batch import Claim, EndedClaim
 from gatepost.inbox.event import Event, EventType, Item, ItemState, Priority, Receipt, Ref, Route, Sender, Trust
 from gatepost.inbox.event_rows import find_first_arrival
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, load_json, zip_columns

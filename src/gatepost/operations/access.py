@@ -65,6 +65,8 @@ class Access:
 
     #: False if no credential is needed
     needs_credential: bool = True
+    #: the field that names the entity of the rule, which the store has to find; empty if the rule needs no store
+    field: str = ""
 
     def admit(self, caller: Caller) -> None:
         """Refuse a kind of caller that may never ask."""
@@ -74,6 +76,10 @@ class Access:
     def bind(self, request: Q, caller: Caller) -> Q:  # noqa: ARG002 (other rules use it)
         """Return the request with the names for which the caller acts; refuse names that it may not act for."""
         return request
+
+    def names_other(self, request: "Request[Any]", caller: Caller) -> bool:
+        """Return True if a request names an entity other than its caller: the store has to be asked who that is."""
+        return self.field != "" and getattr(request, self.field) not in (None, caller.name)
 
 
 class AnyEntity(Access):

@@ -329,6 +329,12 @@ class Operation:
             raise LookupError(f"{self.name} has no handler")
         return self._handler
 
+    def call_handler(self, tx: Any, request: Request[Any], caller: Caller, prepared: Any = None) -> Any:
+        """Return the answer of the handler, with what was prepared before the transaction if the operation prepares."""
+        if self.preparation is None:
+            return self.handler(tx, request, caller)
+        return self.handler(tx, request, caller, prepared)
+
     def set_handler(self, function: Handler) -> None:
         if self._handler is not None:
             raise ValueError(f"{self.name} has a handler: {self._handler!r}")

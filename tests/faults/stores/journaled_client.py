@@ -17,7 +17,7 @@ from gatepost.core.signals import Signal
 from gatepost.core.times import MINUTE, Duration
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.claim import Batch
+from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Push, PushResult
 from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.threaded_store import ThreadedStore

@@ -94,7 +94,7 @@ class LazyHandler(NamedTuple):
 
 
 BUILT_IN: Final = (
-    LazyHandler("loop detector", 14, STOP_EVENTS, "gatepost.guests.hooks.stop_limit:detect_loop"),
+    LazyHandler("loop detector", 14, STOP_EVENTS, "gatepost.guests.hooks.loop_detector:detect_loop"),
     LazyHandler("stop decision", 15, frozenset({"Stop"}), "gatepost.guests.hooks.stop_decision:require_decision"),
     LazyHandler("gates", 20, None, "gatepost.guests.hooks.gate_blocking:check_gates"),
     LazyHandler("inbox", 30, None, "gatepost.guests.hooks.inbox_display:show_inbox"),
@@ -358,7 +358,7 @@ def _combine_callbacks(first: Callable[[], None], second: Callable[[], None]) ->
 
 def _record_stop(ctx: HookContext, event: HookEvent, verdict: Verdict) -> Verdict:
     """Record the result of a stop, and return the verdict; if it cannot be recorded, return one that lets go."""
-    from gatepost.guests.hooks.stop_limit import LOOP_WINDOW  # other events do not need it
+    from gatepost.guests.hooks.loop_detector import LOOP_WINDOW  # other events do not need it
 
     now = ctx.clock.now()
     subagent = event.subagent or ""

@@ -35,7 +35,7 @@ from gatepost.core.times import Duration
 from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Lost, Refused
 from gatepost.inbox import batch_selection as batch, claim_actions as inbox, item_rows as items
-from gatepost.inbox.claim import Batch
+from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Item, Priority
 from gatepost.jobs import lease_actions as leases
 from gatepost.jobs.lease_actions import Lease

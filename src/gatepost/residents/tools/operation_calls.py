@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gatepost.core.json_limits import Json
-from gatepost.directory.authorization_actions import answer_request
+from gatepost.directory.authorization_actions import authorize_names
 from gatepost.errors import GatepostError, Invalid
 from gatepost.gates import gate_actions as gates
 from gatepost.gates.decision_api import AskDecision, QuestionRequest, ReviseDecision
@@ -32,10 +32,11 @@ def call_operation(ctx: ToolContext, tool: OperationTool, arguments: Mapping[str
     request = tool.decode(arguments, ctx.agent.name)
     if prepare := _PREPARATIONS.get(type(request)):
         request = prepare(ctx, request)
-    caller, access = Caller(CallerKind.ENTITY, ctx.agent.name), request.operation.access
+    caller, operation = Caller(CallerKind.ENTITY, ctx.agent.name), request.operation
     try:
-        access.admit(caller)
-        return build_result(tool, answer_request(ctx.tx, access.bind(request, caller), caller))
+        operation.access.admit(caller)
+        request = authorize_names(ctx.tx, operation.access.bind(request, caller), caller)
+        return build_result(tool, operation.call_handler(ctx.tx, request, caller))
     except GatepostError as error:
         tool.relabel(error)
         raise
