@@ -12,6 +12,12 @@ LOSE_POSTS = """() => {
   const send = window.fetch;
   window.fetch = (input, init) => (init?.method === "POST" ? new Promise(() => {}) : send(input, init));
 }"""
+#: press Enter in the composer; return what the tab keeps then
+SEND = """() => {
+  const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true });
+  document.querySelector(".composer textarea").dispatchEvent(enter);
+  return JSON.stringify({ ...sessionStorage });
+}"""
 #: waits until the field that matches a selector has a text
 HAS_TEXT = "([selector, text]) => document.querySelector(selector)?.value === text"
 
@@ -47,7 +53,7 @@ def test_a_message_that_was_being_sent_is_sent_after_a_reload(
     page.evaluate(LOSE_POSTS)
     for text in ("First", "Second"):
         page.fill(".composer textarea", text)
-        page.press("Enter")
+        assert text in page.evaluate(SEND), "it is kept before anything is drawn"
         page.wait_for(f".message.is-sending:has-text('{text}')")
     assert gateway.list_messages(tag) == []
     reload(page)

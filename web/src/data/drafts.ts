@@ -3,7 +3,7 @@
  * a reload, and for their writer alone (`keepTabFor` in `session.ts`).
  */
 
-import type { SentMessage } from "@gatepost/client";
+import type { SentMessage, SpaceStore } from "@gatepost/client";
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 
@@ -43,9 +43,15 @@ export function readUnsent(space: string): SentMessage[] {
   return messages.map(({ error, ...message }) => ({ ...message, error: error === undefined ? undefined : new Error(error) }));
 }
 
-export function writeUnsent(space: string, messages: readonly SentMessage[]): void {
-  const kept = messages.map(({ error, ...message }) => ({ ...message, error: error?.message }));
-  writeDraft(UNSENT_PREFIX + space, kept.length === 0 ? undefined : JSON.stringify(kept));
+/** Keep what a space has sent and not stored, at once: the draft of it is gone. Return the function that ends it. */
+export function keepUnsent(space: string, store: SpaceStore): () => void {
+  let { sent } = store.state;
+  return store.subscribe(() => {
+    if (store.state.sent === sent) return;
+    sent = store.state.sent;
+    const kept = sent.map(({ error, ...message }) => ({ ...message, error: error?.message }));
+    writeDraft(UNSENT_PREFIX + space, kept.length === 0 ? undefined : JSON.stringify(kept));
+  });
 }
 
 /** The text of a field, which is kept until it is sent: `undefined` forgets it. Without a draft it is `initial`. */

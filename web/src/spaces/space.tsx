@@ -1,11 +1,11 @@
 /** One space: its history, who thinks, and the place to write. */
 
 import { SpaceStore } from "@gatepost/client";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { STOP_KEY, stopAgent } from "../agents/stop.js";
 import { useCommands } from "../commands.js";
-import { readUnsent, writeUnsent } from "../data/drafts.js";
+import { keepUnsent, readUnsent } from "../data/drafts.js";
 import { feed } from "../data/feed.js";
 import { agents, entities, isThinking } from "../data/live.js";
 import { useLoad } from "../data/load.js";
@@ -43,7 +43,7 @@ function OpenSpace({ space }: { space: SpaceEntry }) {
   const member = space.isMember ? me.value : undefined;
   const store = useMemo(() => new SpaceStore(client, id, { feed, adaptStream: closeWhileHidden, limit: PAGE_LENGTH, unsent: readUnsent(id), ...(member === undefined ? {} : { member }) }), [id, member]);
   const state = useStore(store);
-  useEffect(() => writeUnsent(id, state.sent), [id, state.sent]);
+  useLayoutEffect(() => keepUnsent(id, store), [id, store]);
   const [showMembers, setShowMembers] = useState(false);
   const [firstUnread] = useState(() => (space.unread > 0 ? space.lastSeq - space.unread + 1 : undefined));
   const thinking = space.members.filter(({ name }) => isThinking(name) && agents().value.runs[name] !== undefined);
