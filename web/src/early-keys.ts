@@ -1,6 +1,6 @@
 /**
- * Keys that come early: while the view that they are for is being loaded, or a form is being sent. They wait, and are
- * pressed again in their order when it is there.
+ * Keys that come early: while the view or the dialog that they are for is being loaded, or a form is being sent. They wait,
+ * and are pressed again in their order when it is there.
  *
  *     g i j e         j and e wait until the items of the inbox are there
  *     Enter Hello     in the form of a new space: "Hello" is put into the field to write in of that space
@@ -14,8 +14,10 @@ import { effect, signal } from "@preact/signals";
 import { isOperable, isTyping } from "./ui/focus.js";
 
 interface Hold {
-  /** What had the focus when a form was sent, and is typed into in vain; undefined while a view is loaded. */
+  /** What had the focus when a form was sent, and is typed into in vain; undefined while something is loaded. */
   sentFrom: EventTarget | null | undefined;
+  /** The dialog whose content is loaded; null if it is that of the view. */
+  dialog: Element | null;
 }
 
 /** Milliseconds after which a key for a view is forgotten: nobody waits for it any more. */
@@ -25,12 +27,17 @@ const KEPT_KEYS = /^(.|Enter|Backspace|Escape|Arrow(Up|Down|Left|Right)|Page(Up|
 const holds = signal<ReadonlySet<Hold>>(new Set());
 let waiting: { event: KeyboardEvent; isForForm: boolean }[] = [];
 let isReplaying = false;
+/** What was typed to choose an option. */
+let choice: { field: Element; letters: string } | undefined;
 /** The times of keys that are pressed again, by the new event. */
 const times = new WeakMap<Event, number>();
 
-/** Let keys wait until the returned function is called. Who sends a form says where: its keys are for what comes after it. */
-export function holdKeys(sentFrom?: EventTarget | null): () => void {
-  const hold = { sentFrom };
+/**
+ * Let keys wait until the returned function is called. Who sends a form says where: its keys are for what comes after it.
+ * Who loads something says what is shown meanwhile.
+ */
+export function holdKeys(sentFrom?: EventTarget | null, shown?: Element | null): () => void {
+  const hold = { sentFrom, dialog: shown?.closest("dialog") ?? null };
   holds.value = new Set(holds.value).add(hold);
   return () => {
     holds.value = new Set([...holds.value].filter((other) => other !== hold));
@@ -60,7 +67,7 @@ export function installEarlyKeys(runAtOnce: (event: KeyboardEvent, before: Keybo
     "keydown",
     (event) => {
       if (times.has(event)) return;
-      if (event.key === "Tab") dropKeys();
+      if (event.key === "Tab" || (event.key === "Escape" && findDialog() !== null)) dropKeys();
       if (!isKeptKey(event)) return;
       const isForForm = isSent(event.target);
       if (!isReplaying && !isForForm && !isAwaited(event)) return;
@@ -69,7 +76,7 @@ export function installEarlyKeys(runAtOnce: (event: KeyboardEvent, before: Keybo
       waiting = waiting.filter((entry) => entry.isForForm || !isOld(entry.event));
       // Whoever presses Enter twice sends a form once.
       if (isForForm && waiting.length === 0 && /^(Enter| )$/.test(event.key)) return;
-      const canRun = !isReplaying && waiting.length < 2 && !isTyping(event.target) && !isDialogOpen();
+      const canRun = !isReplaying && waiting.length < 2 && !isTyping(event.target) && findDialog() === null;
       if (canRun && runAtOnce(event, waiting[0]?.event)) dropKeys();
       else waiting.push({ event, isForForm });
     },
@@ -81,7 +88,7 @@ function isKeptKey(event: KeyboardEvent): boolean {
   const { key, ctrlKey, metaKey, altKey } = event;
   if (event.isComposing || altKey || ((ctrlKey || metaKey) && key !== "Enter")) return false;
   // An open dialog is closed by Escape whatever goes on in it.
-  return KEPT_KEYS.test(key) && (key !== "Escape" || isReplaying || !isDialogOpen());
+  return KEPT_KEYS.test(key) && (key !== "Escape" || isReplaying || findDialog() === null);
 }
 
 /** Whether a key is typed where a form is being sent. */
@@ -89,29 +96,36 @@ function isSent(target: EventTarget | null): boolean {
   return [...holds.value].some(({ sentFrom }) => sentFrom !== undefined && (sentFrom === target || !isTyping(target)));
 }
 
-/** Whether a key is for a view that is being loaded. */
+/** Whether a key is for what is being loaded. */
 function isAwaited({ key, target }: KeyboardEvent): boolean {
-  if (holds.value.size === 0 || isTyping(target) || isDialogOpen()) return false;
-  return !(/^(Enter| )$/.test(key) && isOperable(target));
+  return isLoading(target) && !(/^(Enter| )$/.test(key) && isOperable(target));
+}
+
+/** Whether what the keys of the moment are for is being loaded: the open dialog, else the view. */
+function isLoading(target: EventTarget | null): boolean {
+  const dialog = findDialog();
+  return !isTyping(target) && [...holds.value].some((hold) => hold.dialog === dialog);
 }
 
 function isOld(event: KeyboardEvent): boolean {
   return performance.now() - event.timeStamp > MAX_AGE;
 }
 
-function isDialogOpen(): boolean {
-  return document.querySelector("dialog[open]") !== null;
+/** Return the dialog that is open, above all others. */
+function findDialog(): Element | null {
+  return [...document.querySelectorAll("dialog[open]")].at(-1) ?? null;
 }
 
 /** Press the keys that wait, each when what the one before has done is seen; stop where they have to wait again. */
 async function replay(): Promise<void> {
   if (isReplaying || waiting.length === 0) return;
   isReplaying = true;
+  choice = undefined;
   await new Promise(requestAnimationFrame);
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve));
     const target = document.activeElement ?? document.body;
-    if (holds.value.size > 0 && (isSent(target) || !(isTyping(target) || isDialogOpen()))) break;
+    if (isSent(target) || isLoading(target)) break;
     const next = waiting.shift();
     if (next === undefined) break;
     if (next.isForForm || !isOld(next.event)) press(target, next.event);
@@ -125,10 +139,21 @@ function press(target: Element, original: KeyboardEvent): void {
   times.set(event, original.timeStamp);
   if (!target.dispatchEvent(event)) return;
   const { key } = event;
-  if (key === "Escape") document.querySelector("dialog[open]")?.dispatchEvent(new Event("cancel", { cancelable: true }));
+  if (key === "Escape") findDialog()?.dispatchEvent(new Event("cancel", { cancelable: true }));
   else if (isOperable(target)) /^(Enter| )$/.test(key) && (target as HTMLElement).click();
   else if (key === "Enter" && target instanceof HTMLInputElement) target.form?.querySelector<HTMLElement>("button:not([type=button])")?.click();
+  else if (target instanceof HTMLSelectElement) chooseOption(target, key);
   else if (isTyping(target)) typeInto(key);
+}
+
+/** Choose the option that begins with what was typed. */
+function chooseOption(field: HTMLSelectElement, key: string): void {
+  const before = choice?.field === field ? choice.letters : "";
+  choice = { field, letters: before + key.toLowerCase() };
+  const option = [...field.options].find(({ text }) => text.toLowerCase().startsWith(before + key.toLowerCase()));
+  if (option === undefined || option.selected) return;
+  option.selected = true;
+  for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
 /** Type into the field that has the focus. No other function does it with all that follows: limits, events and undo. */

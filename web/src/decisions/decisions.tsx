@@ -212,7 +212,7 @@ function canSeeGate(decision: Decision): boolean {
 }
 
 function focusAnswer(decision: Decision | undefined): void {
-  document.getElementById(decision?.id ?? "")?.querySelector<HTMLElement>(".decision-answers .button")?.focus();
+  document.getElementById(decision?.id ?? "")?.querySelector<HTMLElement>(".decision-answers .button, .answer-form .field")?.focus();
 }
 
 function compare(a: Decision, b: Decision): number {

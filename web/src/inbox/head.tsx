@@ -1,7 +1,7 @@
 /** The head of an inbox: whose it is, which items are shown, and what is said if there are none. */
 
 import type { Account } from "@gatepost/client";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { displayName, entities } from "../data/live.js";
@@ -38,11 +38,15 @@ interface HeadProps {
 export function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProps) {
   const [isFiltering, setFiltering] = useState(filter.type !== undefined || filter.sender !== undefined || filter.text !== undefined);
   const words = useRef<HTMLInputElement>(null);
+  const [searches, setSearches] = useState(0);
   const search = () => {
     setFiltering(true);
-    // The field may be about to appear.
-    requestAnimationFrame(() => words.current?.focus());
+    setSearches(searches + 1);
   };
+  // At once: the next key is for the field.
+  useLayoutEffect(() => {
+    if (searches > 0) words.current?.focus();
+  }, [searches]);
   useCommands([{ id: "search", title: "Search the items", group: "Inbox", keys: "f", run: search }]);
   const { value: account, reload } = useLoad((signal) => client.showAccount({ name }, { signal }), [name, filter.state ?? ""]);
   useEffect(() => {

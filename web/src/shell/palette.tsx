@@ -27,10 +27,6 @@ export function Palette() {
   const isLoading = spaces.value === undefined || agents().value.isLoading || decisions().value.isLoading;
 
   const close = () => (isPaletteOpen.value = false);
-  const cancel = () => {
-    dropKeys();
-    close();
-  };
   const run = (command: Command | undefined) => {
     setChosen(false);
     if (command === undefined) return dropKeys();
@@ -64,7 +60,7 @@ export function Palette() {
   };
 
   return (
-    <dialog ref={dialog} class="palette" aria-label="Commands" onCancel={cancel} onMouseDown={(event) => event.target === dialog.current && cancel()}>
+    <dialog ref={dialog} class="palette" aria-label="Commands" onCancel={close} onMouseDown={(event) => event.target === dialog.current && close()}>
       <input
         ref={field}
         class="palette-input"

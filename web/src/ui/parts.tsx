@@ -1,7 +1,7 @@
 /** Small parts that every view uses. */
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { holdKeys } from "../early-keys.js";
 import { describeError, toLine } from "./text.js";
@@ -76,9 +76,10 @@ interface SkeletonProps {
 
 /** What is being loaded. Keys wait until it is there. */
 export function Skeleton({ rows = 6, hasKeys = false }: SkeletonProps) {
-  useLayoutEffect(() => (hasKeys ? undefined : holdKeys()), []);
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => (hasKeys ? undefined : holdKeys(undefined, element.current)), []);
   return (
-    <div class="skeleton" role="status" aria-label="Loading">
+    <div ref={element} class="skeleton" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         <i key={index} />
       ))}
