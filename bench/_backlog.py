@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from bench import _fixtures
 from bench._raw import RawDatabase, open_raw, read_newest_row
+from gatepost.client import LocalClient
 from gatepost.core.ports import Store
-from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Priority
+from gatepost.inbox.item_api import AckClaim, BatchView, ClaimBatch
 from gatepost.inbox.push import actions as push
 
 #: whose inbox it is
@@ -27,6 +27,8 @@ READER: Final = _fixtures.get_agent_name(0)
 LIMIT: Final = 100
 #: characters of a claim: more than that many items have
 BUDGET: Final = 1_000_000
+
+_CLAIM: Final = ClaimBatch(name=READER, owner="bench", limit=LIMIT, budget=BUDGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Backlog:
     """A store whose reader always has the same number of items waiting."""
 
     def __init__(self, store: Store, url: str, size: int, shape: BacklogShape) -> None:
-        self.store = store
+        self.client = LocalClient(store)
         self.url = url
         self.size = size
         with closing(open_raw(url)) as raw:
@@ -66,19 +68,19 @@ class Backlog:
     def claim(self) -> float:
         """Claim a batch; return the seconds it took. Then, untimed, ack it and push as many of the same kind."""
         start = time.perf_counter()
-        batch = self.store.run_sync(inbox.claim, READER, owner="bench", limit=LIMIT, budget=BUDGET)
+        batch = self.client.send(_CLAIM)
         seconds = time.perf_counter() - start
         self._replace_items(batch)
         return seconds
 
-    def _replace_items(self, batch: Batch) -> None:
-        assert batch.claim is not None
+    def _replace_items(self, batch: BatchView) -> None:
+        claim = batch.claim
+        assert claim is not None
         assert len(batch.items) == LIMIT
-        self.store.run_sync(inbox.ack, batch.claim.id, owner=batch.claim.owner, fence=batch.claim.fence)
-        pushes = [
-            replace(_fixtures.build_push(0, item.event.source), priority=item.event.priority) for item in batch.items
-        ]
-        self.store.run_sync(push.push_all, pushes)
+        self.client.send(AckClaim(name=READER, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence))
+        self.client.push_many(
+            replace(_fixtures.build_request(0, item.source), priority=item.priority) for item in batch.items
+        )
 
 
 def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> None:

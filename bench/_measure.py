@@ -37,6 +37,8 @@ class Effort:
     sleepers: int
     #: hooks in one turn
     hooks: int
+    #: commands in one turn
+    commands: int
     #: half requests that are open at the same time
     half_requests: int
     #: seconds for which gateways have nothing to do
@@ -61,8 +63,9 @@ FULL = Effort(
     cycles=25,
     sleepers=100_000,
     hooks=10,
+    commands=4,
     half_requests=2_000,
-    idle_time=600.0,
+    idle_time=240.0,
 )
 QUICK = Effort(
     rounds=3,
@@ -76,6 +79,7 @@ QUICK = Effort(
     cycles=5,
     sleepers=5_000,
     hooks=3,
+    commands=1,
     half_requests=200,
     idle_time=20.0,
 )
@@ -91,6 +95,7 @@ TINY = Effort(
     cycles=1,
     sleepers=10,
     hooks=1,
+    commands=1,
     half_requests=5,
     idle_time=1.0,
     fsync=False,

@@ -78,7 +78,8 @@ def _compare_one(database: str, runner: asyncio.Runner, post: Gatepost, comparis
         return runner.run(run_pushes(post, callers, [_fixtures.build_request(number) for number in range(count)]))
 
     return Row(
-        claim=f"durable push by `Gatepost.send`, {database}, {callers} caller{'s' if callers > 1 else ''}",
+        claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}",
+        door="`Gatepost.send(PushEvent)`",
         floor=f"{comparison.floor_words}, commit every {batch}",
         measurement=measure_in_turns(
             lambda: comparison.floor.insert(count, batch),

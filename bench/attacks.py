@@ -56,6 +56,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             with ChildProcess(_attack, gateway.port, name, effort.half_requests, large_request) as attack:
                 yield Row(
                     claim=f"99th percentile of a push beside {count}{name}, SQLite FULL",
+                    door="`POST /api/inbox`",
                     floor="the same without them",
                     measurement=measure_in_turns(turn, turn.measure_during(attack), effort.untargeted_rounds),
                     unit=millis,
@@ -63,6 +64,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
                 )
         yield Row(
             claim="memory of the gateway under all of these attacks",
+            door="`gatepost up`",
             floor="before the first",
             measurement=Measurement(
                 Spread((old_memory,)), Spread((turn.peak_memory,)), Spread((turn.peak_memory - old_memory,))

@@ -1,10 +1,10 @@
 """
 A claim of 100 items from an inbox with a million pending items, against a claim from an inbox with a thousand.
 
-A claim is timed from the call to the answer, with its durable commit. Outside the timing its batch is acked, and as
-many events from the same sources are pushed, so that an inbox keeps its size and its tables age as in use. The two
-inboxes are in separate databases. Two other figures are the cost of a claim from an empty inbox and the cost of the
-account of an inbox, both beside a million pending items.
+A claim is `send(ClaimBatch(...))` of a client on the store, timed from the call to the answer, with its durable commit.
+Outside the timing its batch is acked, and as many events from the same sources are pushed, so that an inbox keeps its
+size and its tables age as in use. The two inboxes are in separate databases. Two other figures are the cost of a claim
+from an empty inbox and the cost of the accounts of all inboxes, both beside a million pending items.
 """
 
 import tempfile
@@ -20,7 +20,8 @@ from bench._measure import FULL, Effort, measure_in_turns
 from bench._raw import open_raw
 from bench._table import Row, at_most, millis
 from gatepost.app import open_store
-from gatepost.inbox import account_actions, claim_actions as inbox
+from gatepost.inbox.account_api import ListAccounts
+from gatepost.inbox.item_api import ClaimBatch
 from tests.support.servers.private_servers import Postgres
 
 SHAPES: Final = (spread_evenly(10), spread_evenly(1), spread_evenly(1_000), FLOOD_SHAPE)
@@ -44,6 +45,7 @@ def _compare(database: str, create_database: DatabaseFactory, effort: Effort) ->
                 large.claim()
             yield Row(
                 claim=f"claim of {LIMIT} at a backlog of {large.size:,}, {database}, {shape.description}",
+                door="`LocalClient.send(ClaimBatch)`",
                 floor=f"itself at {small.size:,}",
                 measurement=measure_in_turns(
                     _build_turn(small.claim, effort), _build_turn(large.claim, effort), effort.rounds
@@ -56,34 +58,35 @@ def _compare(database: str, create_database: DatabaseFactory, effort: Effort) ->
 
 
 def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Iterator[Row]:
-    store, sleeper = large.store, _fixtures.get_agent_name(1)
+    client, sleeper = large.client, _fixtures.get_agent_name(1)
     with closing(open_raw(large.url)) as raw:
         numbers = dict(raw.execute("SELECT name, number FROM entities"))
         update = f"UPDATE inboxes SET fence = fence + 1 WHERE recipient = {numbers[sleeper]}"
         count = f"SELECT count(*) FROM items WHERE recipient = {numbers[READER]}"
         yield Row(
-            claim=f"drain of an empty inbox beside a backlog of {large.size:,}, {database}",
+            claim=f"claim from an empty inbox beside a backlog of {large.size:,}, {database}",
+            door="`LocalClient.send(ClaimBatch)`",
             floor="one raw update, committed",
             measurement=measure_in_turns(
                 _build_turn(_build_timer(raw.execute, update), effort),
-                _build_turn(_build_timer(store.run_sync, inbox.claim, sleeper, owner="bench"), effort),
+                _build_turn(_build_timer(client.send, ClaimBatch(name=sleeper, owner="bench")), effort),
                 effort.untargeted_rounds,
             ),
             unit=millis,
         )
         yield Row(
-            claim=f"accounts of an inbox with a backlog of {large.size:,}, {database}",
+            claim=f"accounts of all inboxes, one with a backlog of {large.size:,}, {database}",
+            door="`LocalClient.send(ListAccounts)`",
             floor="raw count of its items",
             measurement=measure_in_turns(
                 _build_turn(_build_timer(raw.execute, count), effort),
-                _build_turn(_build_timer(store.read_sync, account_actions.list_accounts, READER), effort),
+                _build_turn(_build_timer(client.send, ListAccounts()), effort),
                 effort.untargeted_rounds,
             ),
             unit=millis,
         )
-    [account] = store.read_sync(account_actions.list_accounts, READER)
-    assert account.is_balanced
-    assert account.pending == large.size
+    total = client.send(ListAccounts()).total
+    assert (total.unbalanced, total.pending) == (0, large.size)
 
 
 @contextmanager

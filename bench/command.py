@@ -24,6 +24,12 @@ _COMMANDS: Final[Sequence[tuple[str, ...]]] = (
     ("agent", "list"),
     ("inbox", "push", "--to", "husam", "The build is red"),
     ("space", "read", "q4"),
+    ("inbox", "list"),
+    ("space", "list"),
+    ("gate", "list"),
+    ("decision", "list"),
+    ("plan", "list"),
+    ("config", "show"),
 )
 
 
@@ -42,12 +48,13 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 def _measure_row(
     words: tuple[str, ...], setup: str, max_ratio: float, environ: Mapping[str, str], effort: Effort
 ) -> Row:
-    floor = partial(measure_seconds, lambda: run_command(EMPTY_PYTHON, environ), effort.hooks)
-    ours = partial(measure_seconds, lambda: run_command((GATEPOST, *words), environ), effort.hooks)
+    floor = partial(measure_seconds, lambda: run_command(EMPTY_PYTHON, environ), effort.commands)
+    ours = partial(measure_seconds, lambda: run_command((GATEPOST, *words), environ), effort.commands)
     return Row(
         claim=f"`gatepost {' '.join(words[:2])}`, {setup}",
+        door=f"`gatepost {' '.join(words[:2])}`",
         floor="`python -c pass`",
-        measurement=measure_in_turns(floor, ours, effort.rounds),
+        measurement=measure_in_turns(floor, ours, effort.untargeted_rounds),
         unit=millis,
         target=at_most(max_ratio),
     )

@@ -1,36 +1,34 @@
 """
-The cost of a resident's cycle when its model costs nothing: one event in, one reply out. The cycle runs as in a
-gateway: on the same kind of event loop, with all modules loaded, and with a message that the same writer stores.
+The cost of a resident's cycle when its model costs nothing: one event in, one reply out. A program that embeds Gatepost
+has one agent with a model. It sends `PostMessage`, and then waits with `until_idle()`: the clock runs from the answer
+to the post until the agent has replied and its cycle has ended, with the wake before and the check after. The model is
+that of the benchmark; it answers at once, with two calls of tools, and then ends its cycle.
 
-The floor is the same number of commits, each of one row, one after the other through the same store. Everything else
-(the claim, the prompt, the journal, the reply and its fan-out) is on top of that. Ours and the floor have one store
-each. On PostgreSQL every statement is a round trip and a commit is little more, so the ratio is reported there without
-a target. For the figure about the history, one agent has a hundred times more past cycles than the other; both have a
-mind of the maximal size.
+The floor is the same number of commits, of one row each, one after the other through a store of the same kind.
+Everything else (the wake, the claim, the prompt, the journal, the reply and its fan-out) is on top of that. For the
+figure about the history, one agent has a hundred times more past cycles than the other; both have a mind of the maximal
+size.
 """
 
 import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, cast
+from unittest.mock import patch
 
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._process import create_runner
 from bench._table import Row, Target, at_most, millis
+from gatepost import Gatepost
 from gatepost.app import open_store
 from gatepost.core.ports import Store
-from gatepost.directory import entity_actions as directory
-from gatepost.directory.entity import EntityKind
-from gatepost.directory.entity_actions import EntitySpec
 from gatepost.gateway.serve import freeze_loaded_objects
 from gatepost.jobs import lease_actions as leases
-from gatepost.residents import agent_actions as agents
-from gatepost.residents.agent_config import AgentConfig, MindRules, ModelChoice
+from gatepost.residents.agent_config import DEMO, MindRules, ModelChoice
 from gatepost.residents.background.cycle_outcome import CycleDeps
-from gatepost.residents.background.think_cycle import think
 from gatepost.residents.background.toolkit import Toolbox
 from gatepost.residents.model_port import (
     CallDelta,
@@ -44,8 +42,8 @@ from gatepost.residents.model_port import (
     ToolServers,
     Usage,
 )
-from gatepost.residents.runs import resume_actions as run_resume
-from gatepost.spaces import actions as spaces
+from gatepost.residents.models import factory as model_factory
+from gatepost.spaces.api import PostMessage
 from tests.support.servers.private_servers import Postgres
 
 SPACE: Final = "office"
@@ -56,6 +54,7 @@ _TOOL_CALLS: Final = (
 )
 #: cycles behind the agent with the small history, enough to fill its mind; the other has a hundred times as many
 _SMALL_HISTORY: Final = 10
+_DOOR: Final = "`Gatepost.agent`, `send(PostMessage)`, `until_idle`"
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
@@ -69,13 +68,13 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         server.create_database() as url,
         server.create_database() as raw,
     ):
-        yield _measure_overhead("PostgreSQL", url, raw, effort)
+        yield _measure_overhead("PostgreSQL", url, raw, effort, at_most(3.0))
 
 
 class InstantModel:
     """A model that answers at once: it enters the space it was spoken to in, replies, and is done."""
 
-    name = "instant"
+    name = DEMO  # it stands for the demo
 
     async def respond(self, ask: ChatRequest) -> AsyncGenerator[ModelOutput]:
         if isinstance(ask.turns[-1], CallResult):
@@ -91,77 +90,97 @@ class InstantModel:
         pass
 
 
-def _measure_overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target | None = None) -> Row:
-    with closing(open_store(url)) as store, closing(open_store(raw_url)) as raw, create_runner() as runner:
-        _create_agent(store, AgentConfig(mind=MindRules(max_tokens=1_000)))
+def _measure_overhead(database: str, url: str, raw_url: str, effort: Effort, target: Target) -> Row:
+    with closing(open_store(raw_url)) as raw, create_runner() as runner:
         raw.migrate()
-        counting_store = _CountingStore(store)
-        runner.run(_post_message(store))
-        runner.run(_build_thinker(counting_store)())
-        commits, think_once = counting_store.count, _build_thinker(store)
-        freeze_loaded_objects()
+        office = Office(url)
+        with office.open(runner):
+            runner.run(office.run_cycle())  # the first one opens the model
+            commits = runner.run(office.count_commits())
+            freeze_loaded_objects()
 
-        async def commit_one_by_one() -> None:
-            for _ in range(commits * effort.cycles):
-                await raw.run(leases.take, "floor", "me", 1_000_000, lane=AGENT)
+            async def commit_one_by_one() -> None:
+                for _ in range(commits * effort.cycles):
+                    await raw.run(leases.take, "floor", "me", 1_000_000, lane=AGENT)
 
-        def floor() -> float:
-            start = time.perf_counter()
-            runner.run(commit_one_by_one())
-            return (time.perf_counter() - start) / effort.cycles
+            def floor() -> float:
+                start = time.perf_counter()
+                runner.run(commit_one_by_one())
+                return (time.perf_counter() - start) / effort.cycles
 
-        return Row(
-            claim=f"a think cycle without its model, one event in, one reply out, {database}",
-            floor=f"its {commits} commits, of one row each",
-            measurement=measure_in_turns(floor, _build_turn(store, runner, think_once, effort.cycles), effort.rounds),
-            unit=millis,
-            target=target,
-        )
+            return Row(
+                claim=f"a think cycle without its model, one event in, one reply out, {database}",
+                door=_DOOR,
+                floor=f"its {commits} commits, of one row each",
+                measurement=measure_in_turns(floor, office.build_turn(runner, effort.cycles), effort.rounds),
+                unit=millis,
+                target=target,
+            )
 
 
 def _measure_history(database: str, url: str, large_url: str, effort: Effort) -> Row:
-    config = AgentConfig(mind=MindRules(max_tokens=1_000))
-    with closing(open_store(url)) as small, closing(open_store(large_url)) as large, create_runner() as runner:
-        turns: list[Callable[[], float]] = []
-        for store, cycle_count in ((small, _SMALL_HISTORY), (large, _SMALL_HISTORY * 100)):
-            _create_agent(store, config)
-            think_once = _build_thinker(store)
-            for _ in range(cycle_count if effort.fsync else _SMALL_HISTORY):
-                runner.run(_post_message(store))
-                runner.run(think_once())
-            turns.append(_build_turn(store, runner, think_once, effort.cycles))
+    small, large = Office(url), Office(large_url)
+    with create_runner() as runner, small.open(runner), large.open(runner):
+        for office, cycle_count in ((small, _SMALL_HISTORY), (large, _SMALL_HISTORY * 100)):
+            office.build_turn(runner, cycle_count if effort.fsync else _SMALL_HISTORY)()
         freeze_loaded_objects()
         return Row(
             claim=f"the same when a hundred times more cycles are behind the agent, {database}",
+            door=_DOOR,
             floor=f"with {_SMALL_HISTORY} behind it",
-            measurement=measure_in_turns(turns[0], turns[1], effort.rounds),
+            measurement=measure_in_turns(
+                small.build_turn(runner, effort.cycles), large.build_turn(runner, effort.cycles), effort.rounds
+            ),
             unit=millis,
             target=at_most(1.2),
         )
 
 
-def _build_turn(store: Store, runner: asyncio.Runner, think_once: Callable[[], Any], times: int) -> Callable[[], float]:
-    async def measure() -> float:
-        seconds = 0.0
-        for _ in range(times):
-            await _post_message(store)
-            start = time.perf_counter()
-            await think_once()
-            seconds += time.perf_counter() - start
-        return seconds / times
+class Office:
+    """A program with one agent, to which a person writes in a space."""
 
-    return lambda: runner.run(measure())
+    def __init__(self, url: str) -> None:
+        self._post = Gatepost(url)
+        self._post.agent(AGENT, instructions="Answer with the figures.", mind=MindRules(max_tokens=1_000))
+        self._store = _CountingStore(self._post._raw_store)
+        self._post._raw_store = cast(Store, self._store)
+
+    @contextmanager
+    def open(self, runner: asyncio.Runner) -> Iterator[None]:
+        with replace_models(InstantModel()):
+            runner.run(self._post.__aenter__())
+            try:
+                space = runner.run(self._post.space(SPACE, members=["husam", AGENT]))
+                self._request = PostMessage(id=space.id, sender="husam", content="Pull the Q4 revenue numbers")
+                yield
+            finally:
+                runner.run(self._post.__aexit__(None, None, None))
+
+    async def run_cycle(self) -> float:
+        """Return the seconds of a cycle."""
+        await self._post.send(self._request)
+        start = time.perf_counter()
+        await self._post.until_idle()
+        return time.perf_counter() - start
+
+    async def count_commits(self) -> int:
+        await self._post.send(self._request)
+        count = self._store.count
+        await self._post.until_idle()
+        return self._store.count - count
+
+    def build_turn(self, runner: asyncio.Runner, times: int) -> Callable[[], float]:
+        async def measure() -> float:
+            return sum([await self.run_cycle() for _ in range(times)]) / times
+
+        return lambda: runner.run(measure())
 
 
-def _create_agent(store: Store, config: AgentConfig) -> None:
-    store.migrate()
-    store.run_sync(directory.register, EntitySpec(name="husam", kind=EntityKind.HUMAN))
-    store.run_sync(agents.make_resident, EntitySpec(name=AGENT, kind=EntityKind.AGENT), config)
-    store.run_sync(spaces.create, name=SPACE, members=["husam", AGENT])
-
-
-async def _post_message(store: Store) -> None:
-    await store.run(spaces.post, SPACE, sender="husam", content="Pull the Q4 revenue numbers", lane=SPACE)
+@contextmanager
+def replace_models(model: Model) -> Iterator[None]:
+    """Let every agent think with this model, whatever its configuration names."""
+    with patch.object(model_factory, "open_model", lambda *_: model):
+        yield
 
 
 def build_deps(store: Store, model: Model) -> CycleDeps:
@@ -172,17 +191,6 @@ def build_deps(store: Store, model: Model) -> CycleDeps:
     return CycleDeps(
         store=store, get_model=open_model, open_toolkit=toolbox.open, send=lambda _: None, draw_random=lambda: 0.5
     )
-
-
-def _build_thinker(store: Store) -> Callable[[], Any]:
-    deps = build_deps(store, InstantModel())
-
-    async def think_once() -> None:
-        run = await store.run(run_resume.take_run, AGENT, "bench", lane=AGENT)
-        assert run is not None
-        await think(deps, run)
-
-    return think_once
 
 
 class _NoExternalTools(HttpToolCaller, ToolServers):

@@ -19,11 +19,13 @@ from bench._table import Row, at_least, rate
 from bench.push_postgres import build_insert as insert_columns
 from bench.push_sqlite import build_insert as insert_row
 from gatepost.app import open_store
+from gatepost.client import LocalClient
 from gatepost.core.ports import Store, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.spaces import actions as spaces
+from gatepost.spaces.api import PostMessage
 from tests.support.servers.private_servers import Postgres
 
 SPACE: Final = "floor-3"
@@ -57,10 +59,12 @@ def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres
         _check_written_tables(raw_store, raw)
         inserts = SqliteInserts(raw) if isinstance(raw, RawSqlite) else PostgresInserts(raw)
 
+        client, request = LocalClient(store), PostMessage(id=SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
+
         def ours() -> float:
             start = time.perf_counter()
             for _ in range(effort.posts):
-                store.run_sync(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
+                client.send(request)
             return effort.posts * effort.recipients / (time.perf_counter() - start)
 
         def floor() -> float:
@@ -72,6 +76,7 @@ def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres
 
         return Row(
             claim=f"space message to {effort.recipients:,} agents, {database}: inboxes",
+            door="`LocalClient.send(PostMessage)`",
             floor="raw inserts into the same tables in one transaction",
             measurement=measure_in_turns(floor, ours, effort.rounds),
             unit=rate,

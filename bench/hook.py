@@ -38,6 +38,7 @@ def _measure_row(event: str, setup: str, max_ratio: float, environ: Mapping[str,
     ours = partial(measure_seconds, lambda: run_hook(event, environ), effort.hooks)
     return Row(
         claim=f"`gatepost hook {event}` with nothing to do, {setup}",
+        door=f"`gatepost hook {event}`",
         floor="`python -c pass`",
         measurement=measure_in_turns(floor, ours, effort.rounds),
         unit=millis,

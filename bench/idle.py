@@ -67,6 +67,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     for place, floor, change in zip(places, floors, changes, strict=True):
         yield Row(
             claim=f"writes in {effort.idle_time:,.0f} seconds with nothing to do, {place}",
+            door="`gatepost up`",
             floor="the same for one push",
             measurement=Measurement(Spread((floor,)), Spread((change,)), Spread((change / floor,))),
             unit=plain,

@@ -7,6 +7,7 @@ A send is timed from the call to the answer, with its durable commit. The two st
 
 import tempfile
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import sha384
@@ -15,14 +16,14 @@ from typing import Final
 
 from bench._measure import FULL, Effort, measure_in_turns
 from bench._table import Row, at_most, millis
+from gatepost.client import LocalClient
 from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
-from gatepost.ledger import topic_actions as ledger
 from gatepost.ledger.topic import TopicKind
-from gatepost.mail import mail_actions as mail
-from gatepost.mail.sent_record import MailSpec
+from gatepost.ledger.topic_api import ListTopicMessages, ListTopics, VerifyTopic
+from gatepost.mail.mail_api import SendMail
 from gatepost.stores.clock import SystemClock
 from gatepost.stores.sqlite import SqliteStore
 
@@ -34,11 +35,12 @@ TEXT: Final = "x" * 200
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        plain, recorded = (_open_store(stack, folder / f"{kind}.db", kind) for kind in ("off", "local:"))
+        plain, recorded = (_open_client(stack, folder / f"{kind}.db", kind) for kind in ("off", "local:"))
         for store in (plain, recorded):
             _time_sends(store)
         yield Row(
             claim="send of mail with the local ledger, SQLite FULL",
+            door="`LocalClient.send(SendMail)`",
             floor="itself without a ledger",
             measurement=measure_in_turns(
                 lambda: _time_sends(plain), lambda: _time_sends(recorded), effort.untargeted_rounds * 3
@@ -46,10 +48,8 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             unit=millis,
             target=at_most(2.0),
         )
-        [topic] = recorded.read_sync(ledger.list_topics, kind=TopicKind.INBOUND, viewer="bob")
-        stored_messages = recorded.read_sync(ledger.list_messages, topic, limit=1_000_000)
-        messages = [stored.message for stored in stored_messages]
-        contents = [message.content for message in messages]
+        topic = next(topic for topic in recorded.list_all(ListTopics(kind=TopicKind.INBOUND)) if topic.entity == "bob")
+        contents = [b64decode(message.message) for message in recorded.list_all(ListTopicMessages(id=topic.id))]
 
         def hash_contents() -> float:
             begin = time.perf_counter()
@@ -59,30 +59,31 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
         def verify() -> float:
             begin = time.perf_counter()
-            assert recorded.read_sync(ledger.verify_topic, topic).first_fault is None
+            assert recorded.send(VerifyTopic(id=topic.id)).proved == len(contents)
             return time.perf_counter() - begin
 
         yield Row(
-            claim=f"verification of a topic with {len(messages):,} messages",
+            claim=f"verification of a topic with {len(contents):,} messages",
+            door="`LocalClient.send(VerifyTopic)`",
             floor="SHA-384 twice of each message",
             measurement=measure_in_turns(hash_contents, verify, effort.untargeted_rounds),
             unit=millis,
         )
 
 
-def _open_store(stack: ExitStack, file: Path, kind: str) -> SqliteStore:
+def _open_client(stack: ExitStack, file: Path, kind: str) -> LocalClient:
     store = SqliteStore(file, clock=SystemClock(), policy=Policy(ledger=kind))
     stack.callback(store.close)
     store.migrate()
     for name in ("admin", "ann", "bob"):
         entity_kind = EntityKind.HUMAN if name == "admin" else EntityKind.AGENT
         store.run_sync(directory.register, EntitySpec(name=name, kind=entity_kind))
-    return store
+    return LocalClient(store)
 
 
-def _time_sends(store: SqliteStore) -> float:
+def _time_sends(client: LocalClient) -> float:
     """Return the seconds of one send, over several."""
     begin = time.perf_counter()
     for _ in range(SENDS):
-        store.run_sync(mail.send, MailSpec(to="bob", payload={"text": TEXT}, subject="Bench"), sender="ann")
+        client.send(SendMail(to="bob", text=TEXT, subject="Bench", sender="ann"))
     return (time.perf_counter() - begin) / SENDS

@@ -62,6 +62,7 @@ def _measure_rows(local: LocalClient, call: Call, transport: str, effort: Effort
         ours = partial(measure_seconds, partial(call, tool, arguments), 10 * effort.hooks)
         yield Row(
             claim=f"tool `{tool}` {transport}",
+            door=f"`tools/call` {transport}",
             floor=f"`{request.operation.name}` in process",
             measurement=measure_in_turns(floor, ours, effort.rounds),
             unit=millis,

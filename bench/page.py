@@ -62,6 +62,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
 
         yield Row(
             claim=f"the page, while {SPACES} agents write {TOKENS_PER_SECOND} tokens a second each in {SPACES} spaces",
+            door="the page of a gateway",
             floor="one core",
             measurement=measure_in_turns(compute, show, effort.untargeted_rounds),
             unit=busy,

@@ -33,6 +33,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         floor, ours = (_build_turn(loop, served, effort) for served in (storeless_gateway, gateway))
         yield Row(
             claim=f"durable push over HTTP, one worker, SQLite FULL, {CONNECTIONS} connections",
+            door="`POST /api/inbox`",
             floor="the same route without a store",
             measurement=measure_in_turns(floor, ours, effort.rounds),
             unit=rate,

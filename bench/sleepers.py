@@ -47,6 +47,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         differences = tuple(value - floor for value, floor in zip(ours, floors, strict=True))
         yield Row(
             claim=f"{effort.sleepers:,} sleeping residents: memory on top of the process",
+            door="the worker of `gatepost up`",
             floor="the process without them",
             measurement=Measurement(Spread(tuple(floors)), Spread(tuple(ours)), Spread(differences)),
             unit=megabytes,

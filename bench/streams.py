@@ -37,6 +37,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             ):
                 yield Row(
                     claim=f"from a post to the last of {effort.recipients:,} readers of a stream, SQLite FULL",
+                    door="`GET /api/spaces/{id}/stream`",
                     floor="the same bytes from a bare server",
                     measurement=measure_in_turns(floor, ours, effort.rounds),
                     unit=millis,

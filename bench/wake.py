@@ -1,14 +1,14 @@
 """
 The time from a push in one process until another process has claimed the event durably.
 
-Both are event loops as in a gateway: one awaits `store.run(push.push_all, ...)`, its signal goes through the transport,
-the other receives the signal and awaits `store.run(inbox.claim, ...)`. The clock starts before the push and stops when
-the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the median.
+Both are event loops, and run the requests as two gateways do, without HTTP before them: one sends `PushEvent`, its
+signal goes through the transport, the other receives the signal and sends `ClaimBatch`. The clock starts before the
+push and stops when the claim is answered; the ack comes after it. Events come one at a time, and a turn gives the
+median.
 
-The floors do the same without Gatepost: the database alone, which stores everything and checks nothing; and a datagram
-from one event loop to another and its answer, without storing anything. On PostgreSQL that is the rows of a push
-and a NOTIFY in one transaction, and a listener that takes the item in one statement; on SQLite the rows in one
-transaction, a datagram, and the item taken in another transaction.
+The floors do the same without Gatepost: the database alone, which stores everything and checks nothing. On PostgreSQL
+that is the rows of a push and a NOTIFY in one transaction, and a listener that takes the item in one statement; on
+SQLite the rows in one transaction, a datagram, and the item taken in another transaction.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ from bench.push_sqlite import Inserts as SqliteInserts
 from gatepost import telemetry
 from gatepost.app import build_transport, open_store, prepare_store
 from gatepost.core.signals import Frame, TransportMessage
+from gatepost.executor import AsyncExecutor
 from gatepost.gateway.serve import freeze_loaded_objects
-from gatepost.inbox import claim_actions as inbox
+from gatepost.inbox.item_api import AckClaim, ClaimBatch
 from gatepost.inbox.push import actions as push
 from gatepost.settings import load
 from gatepost.transports.signal_bus import SignalBus
@@ -64,9 +65,10 @@ UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
 """
 
 #: the floors, in words
-_DATAGRAM_FLOOR: Final = "unix datagram and its answer"
 _RAW_SQLITE_FLOOR: Final = "raw insert, datagram and claim"
 _RAW_POSTGRES_FLOOR: Final = "raw insert, NOTIFY and claim"
+
+_DOOR: Final = "the requests `PushEvent` and `ClaimBatch`, as a gateway runs them"
 
 #: to the same rows, written and read by hand
 _MAX_RATIO: Final = 1.8
@@ -79,20 +81,16 @@ class TransportCase:
     description: str
     transport: str
     floor: str
-    #: another floor, against which it is told too
-    other_floor: str | None = None
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="gatepost-bench-"))
-        floors = {_DATAGRAM_FLOOR: stack.enter_context(_open_echo_turn(effort, f"{folder}/ears"))}
         raw_arguments = f"sqlite:///{folder}/raw.db", f"{folder}/bell"
-        floors[_RAW_SQLITE_FLOOR] = stack.enter_context(
-            _open_wake_turn(effort, _run_sqlite_reader, _run_sqlite_pusher, *raw_arguments)
-        )
+        raw_turn = _open_wake_turn(effort, _run_sqlite_reader, _run_sqlite_pusher, *raw_arguments)
+        floors = {_RAW_SQLITE_FLOOR: stack.enter_context(raw_turn)}
         yield from _measure_transport(
-            TransportCase("SQLite FULL and the socket", "socket:", _RAW_SQLITE_FLOOR, other_floor=_DATAGRAM_FLOOR),
+            TransportCase("SQLite FULL and the socket", "socket:", _RAW_SQLITE_FLOOR),
             f"sqlite:///{folder}/gatepost.db",
             floors,
             effort,
@@ -104,7 +102,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         )
         redis, nats = stack.enter_context(Redis()), stack.enter_context(Nats())
         for transport_case in (
-            TransportCase("PostgreSQL and NOTIFY", "postgres:", _RAW_POSTGRES_FLOOR, other_floor=_DATAGRAM_FLOOR),
+            TransportCase("PostgreSQL and NOTIFY", "postgres:", _RAW_POSTGRES_FLOOR),
             TransportCase("PostgreSQL and Redis", redis.url, _RAW_POSTGRES_FLOOR),
             TransportCase("PostgreSQL and NATS", nats.url, _RAW_POSTGRES_FLOOR),
         ):
@@ -121,18 +119,12 @@ def _measure_transport(
         with _open_wake_turn(effort, _run_reader, _run_pusher, environ) as ours:
             yield Row(
                 claim=f"from a push to another process that holds the event, {transport_case.description}",
+                door=_DOOR,
                 floor=transport_case.floor,
                 measurement=measure_in_turns(floors[transport_case.floor], ours, effort.rounds),
                 unit=micros,
                 target=at_most(_MAX_RATIO),
             )
-            if transport_case.other_floor is not None:
-                yield Row(
-                    claim=f"the same against a datagram alone, {transport_case.description}",
-                    floor=transport_case.other_floor,
-                    measurement=measure_in_turns(floors[transport_case.other_floor], ours, effort.untargeted_rounds),
-                    unit=micros,
-                )
 
 
 @contextmanager
@@ -154,35 +146,20 @@ def _open_wake_turn(
             yield lambda: median(measure_wake() for _ in range(effort.wakes))
 
 
-@contextmanager
-def _open_echo_turn(effort: Effort, path: str) -> Iterator[MeasureWakes]:
-    """Two processes: one answers, the other is told to ask and says how long it waited for the answer."""
-    with ChildProcess(_run_echo, path) as echo_process:
-        echo_process.receive()
-        with ChildProcess(_run_sender, path) as sender:
-            sender.receive()
-
-            def measure_echo() -> float:
-                sender.send()
-                seconds: float = sender.receive()
-                return seconds
-
-            yield lambda: median(measure_echo() for _ in range(effort.wakes))
-
-
 async def _run_pusher(pipe: ParentPipe, environ: dict[str, str]) -> None:
     telemetry.configure_logging("json")
     configuration = load(environ)
     bus = SignalBus(build_transport(configuration))
     with prepare_store(configuration, signal_sink=bus.on_commit) as store:
+        executor = AsyncExecutor(store)
         async with bus.open():
             freeze_loaded_objects()
             pipe.send("ready")
             while True:
                 await pipe.receive()
-                event_push = _fixtures.build_push(0)
+                request = _fixtures.build_request(0)
                 start = time.perf_counter()
-                await store.run(push.push_all, [event_push], lane=event_push.to)
+                await executor.send(request)
                 pipe.send(start)
 
 
@@ -196,6 +173,7 @@ async def _run_reader(pipe: ParentPipe, environ: dict[str, str]) -> None:
             wake_event.set()
 
     with prepare_store(configuration, signal_sink=bus.on_commit) as store:
+        executor, claim_request = AsyncExecutor(store), ClaimBatch(name=READER, owner="bench")
         async with bus.open():
             with bus.subscribe(on_signal):
                 freeze_loaded_objects()
@@ -203,40 +181,12 @@ async def _run_reader(pipe: ParentPipe, environ: dict[str, str]) -> None:
                 while True:
                     await wake_event.wait()
                     wake_event.clear()
-                    batch = await store.run(inbox.claim, READER, owner="bench", lane=READER)
+                    batch = await executor.send(claim_request)
                     received_at = time.perf_counter()
                     if batch.claim is not None:
-                        claim = batch.claim
-                        await store.run(inbox.ack, claim.id, owner=claim.owner, fence=claim.fence, lane=READER)
+                        claim_id, fence = batch.claim.claim_id, batch.claim.fence
+                        await executor.send(AckClaim(name=READER, claim_id=claim_id, owner="bench", fence=fence))
                         pipe.send(received_at)
-
-
-async def _run_sender(pipe: ParentPipe, path: str) -> None:
-    reply_event = asyncio.Event()
-    with _open_socket(f"{path}-back") as listener:
-
-        def read() -> None:
-            listener.recv(len(_DATAGRAM))
-            reply_event.set()
-
-        asyncio.get_running_loop().add_reader(listener.fileno(), read)
-        pipe.send("ready")
-        while True:
-            await pipe.receive()
-            reply_event.clear()
-            start = time.perf_counter()
-            listener.sendto(_DATAGRAM, path)
-            await reply_event.wait()
-            pipe.send(time.perf_counter() - start)
-
-
-async def _run_echo(pipe: ParentPipe, path: str) -> None:
-    with _open_socket(path) as listener:
-        asyncio.get_running_loop().add_reader(
-            listener.fileno(), lambda: listener.sendto(*listener.recvfrom(len(_DATAGRAM)))
-        )
-        pipe.send("ready")
-        await asyncio.Event().wait()
 
 
 @contextmanager
