@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.guests.claude_code import ClaudeCodeSession
@@ -13,8 +14,15 @@ from tests.page.page_clock import CONNECT_INTERVAL
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 
-def run_copied(command: str, folder: Path) -> ClaudeCodeSession:
-    """Run a command as a person pastes it, where Claude Code is installed; return a session of that."""
+def run_copied(command: str, user: Path, environ: Mapping[str, str]) -> None:
+    """Run a command as a person pastes it in their home."""
+    result = subprocess.run(["sh", "-c", command], cwd=user, env=environ, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert not list(user.rglob("*.db")), "no second store"
+
+
+def connect_claude(command: str, folder: Path) -> ClaudeCodeSession:
+    """Run a command where Claude Code is installed; return a session of that."""
     user, programs = folder / "user", folder / "bin"
     for path in (user, programs):
         path.mkdir()
@@ -23,9 +31,7 @@ def run_copied(command: str, folder: Path) -> ClaudeCodeSession:
     claude.chmod(0o755)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GATEPOST_", "CLAUDE"))}
     environ |= {"HOME": str(user), "PATH": f"{programs}:/usr/bin:/bin"}
-    result = subprocess.run(["sh", "-c", command], cwd=user, env=environ, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert not list(user.rglob("*.db")), "no second store"
+    run_copied(command, user, environ)
     return ClaudeCodeSession(user / ".claude/settings.json", user, session_id=f"s-{folder.name}", environ=environ)
 
 
@@ -49,7 +55,7 @@ def test_a_program_is_connected_by_the_command_that_is_copied(
     page.click("dialog button[aria-label=Copy]")
     page.wait_for(".toast:has-text('Copied')")
     assert page.evaluate("() => navigator.clipboard.readText()") == command
-    session = run_copied(command, tmp_path)
+    session = connect_claude(command, tmp_path)
     gateway.post("/inbox", to=name, source="test", subject="Main is red")
     session.start()
     page.pass_time(CONNECT_INTERVAL)

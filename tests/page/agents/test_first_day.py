@@ -1,18 +1,24 @@
 """
 The first day of somebody new, in the browser only, from an empty home: two agents that answer, a space, a decision, a
-plan, a webhook that wakes an agent, a budget, and Claude Code, which is connected by the command that is copied. The
-clicks are counted: `docs/page.md` says how many there are.
+plan, a webhook that wakes an agent, a budget, and Claude Code, which is connected by the command that is copied: by day
+a session that does as it does, by night the real program. The clicks are counted: `docs/page.md` says how many.
 """
 
+import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
+import pytest
 
-from tests.page.agents.test_connect import read_command, run_copied
+from tests.page.agents.test_connect import connect_claude, read_command, run_copied
 from tests.page.chromium import Chromium, Page
 from tests.page.conftest import PageOpener, Scripts
 from tests.page.page_clock import CONNECT_INTERVAL, UNDO_TIME
+from tests.programs import cache
+from tests.programs.model import ScriptedModel
+from tests.programs.programs import ClaudeCode
 from tests.residents.model_server import Say
 from tests.support.gateways.scripted_gateway import ScriptedGateway, run_scripted_gateway
 
@@ -49,7 +55,41 @@ def add_agent(visitor: Visitor, gateway: ScriptedGateway, name: str, budget: str
     page.wait_for_path(f"/agents/{name}")
 
 
+#: runs the copied command and the program, which has its session afterwards
+Connect = Callable[[str], None]
+
+
 def test_the_first_day_of_somebody_new(node: Path, chromium: Chromium, tmp_path: Path, scripts: Scripts) -> None:
+    def connect(command: str) -> None:
+        session = connect_claude(command, tmp_path)
+        session.start()
+        session.submit_prompt("What is new?")
+
+    spend_first_day(chromium, tmp_path, scripts, connect)
+
+
+@pytest.mark.nightly
+@pytest.mark.hosts
+def test_the_first_day_with_the_real_claude_code(
+    node: Path, chromium: Chromium, tmp_path: Path, scripts: Scripts
+) -> None:
+    if not cache.is_installed():
+        pytest.skip("NOT CHECKED: the programs of npm are not installed; `make test-hosts` installs them")
+    with ScriptedModel() as model:
+        program = ClaudeCode(tmp_path / "user", tmp_path / "project", model.url)
+        (tmp_path / "claude").symlink_to(program.build_program()[0])
+        program.environ["PATH"] = os.pathsep.join([str(tmp_path), program.environ["PATH"]])
+
+        def connect(command: str) -> None:
+            run_copied(command, program.home, program.environ)
+            assert program.run("What is new?").code == 0
+
+        spend_first_day(chromium, tmp_path, scripts, connect)
+        assert not model.errors
+        assert [exchange.shown_text.count("Main is red") for exchange in model.exchanges] == [1]
+
+
+def spend_first_day(chromium: Chromium, tmp_path: Path, scripts: Scripts, connect: Connect) -> None:
     scripts["ana"], scripts["bob"] = (lambda _: Say("Seen."), lambda _: Say("Noted."))
     with run_scripted_gateway(tmp_path / "home", scripts) as gateway, ExitStack() as stack:
         opener = PageOpener(chromium, gateway, {}, stack)
@@ -109,11 +149,13 @@ def test_the_first_day_of_somebody_new(node: Path, chromium: Chromium, tmp_path:
         page.wait_for("dialog input:focus")
         page.type("claude")
         page.press("Enter")
-        session = run_copied(read_command(page), tmp_path)
-        session.start()
+        command = read_command(page)
+        gateway.post("/inbox", to="claude", source="test", subject="Main is red")
+        connect(command)
         page.pass_time(CONNECT_INTERVAL)
         page.wait_for("dialog [role=status]:has-text('is here: seen')")
         visitor.click("dialog button:has-text('Done')")
         page.wait_for(".guest-session:has-text('Claude Code')")
+        page.wait_for(".delivery:has-text('Main is red') .badge:has-text('read: proved')")
         opener.check_logs()
     assert f"takes {visitor.clicks} clicks" in DOCS.read_text(), visitor.clicks
