@@ -59,6 +59,10 @@ async def call_every_tool(setup: McpSetup, analyst: ToolCaller, designer: ToolCa
     resolved = await designer.call("resolve_gate", gate=gate["id"], reason="looks good")
     assert resolved["status"] == "resolved"
 
+    passed_on = await analyst.call("ask_decision", question="Which colour?", free_text=True, of="designer")
+    handed_over = await designer.call("answer_decision", decision=passed_on["id"], to="developer", text="You paint")
+    assert (handed_over["id"], handed_over["status"]) == (passed_on["id"], "pending")
+
     plan = await analyst.call("set_plan", name="Daily", instruction="Post the summary", cron="0 9 * * *")
     assert [item["id"] for item in (await analyst.call("list_plans"))["items"]] == [plan["id"]]
 

@@ -184,6 +184,7 @@ CALL_CASES: Final = {
     "GET /api/decisions": CallCase(EXPECT_OWN, other_queries=[{"asker": "analyst"}, {"asked": "husam"}]),
     "GET /api/decisions/{id}": CallCase(path=DECISION_PATH),
     "PUT /api/decisions/{id}/answer": CallCase(path=DECISION_PATH),
+    "PUT /api/decisions/{id}/respondents": CallCase(path=DECISION_PATH),
     "PUT /api/decisions/{id}/question": CallCase(path=DECISION_PATH),
     "DELETE /api/decisions/{id}": CallCase(path=DECISION_PATH),
     "POST /api/triggers": CallCase(body={"name": "newcomer"}, admin_status=201),

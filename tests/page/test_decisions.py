@@ -336,3 +336,28 @@ def test_escape_leaves_every_form_of_an_answer(gateway: ScriptedGateway, open_pa
         page.wait_for(f"{button} >> :scope:focus")
     page.press("j")
     page.wait_for(".decision.is-selected")
+
+
+def test_a_question_is_passed_on_to_somebody_else(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    mira, name = f"mira-{tag}", f"ana-{tag}"
+    gateway.create_person(tag)
+    gateway.create_person(mira)
+    gateway.post("/agents", name=name)
+    id = gateway.post("/decisions", question="Ship?", asker=name, of=[tag], options=OPTIONS)["id"]
+    theirs = open_page("/decisions", person=mira)
+    theirs.wait_for(".empty:has-text('Nothing waits for your decision')")
+    page = open_page("/decisions", person=tag)
+    page.click(".decision >> button[aria-label='Pass the decision on']")
+    page.wait_for("dialog input[list]:focus")
+    page.press(*mira, "Tab", *"You know the ship")
+    assert page.find_violations() == []
+    page.press("Tab", "Tab", "Enter")
+    page.wait_for(f".toast:has-text('{mira} is asked now')")
+    page.wait_for(".empty:has-text('Nothing waits for your decision')")
+    theirs.wait_for(".decision:has-text('Ship?'):has-text('You know the ship')")
+    theirs.click(".decision >> button:has-text('Teal')")
+    send_answers(theirs)
+    page.go(f"/decisions/{id}")
+    page.wait_for(f".answer-row:has-text('{tag} delegated')")
+    page.wait_for(f".answer-row:has-text('{mira} answered: Teal')")
+    assert gateway.get(f"/decisions/{id}")["asked"] == [mira]

@@ -730,7 +730,15 @@ export interface DecisionAnswer {
   iteration: number;
 }
 
-export type DecisionOutcome = "again" | "answered" | "defaulted" | "expired" | "orphaned" | "rejected" | "withdrawn";
+export type DecisionOutcome = 
+  | "again"
+  | "answered"
+  | "defaulted"
+  | "delegated"
+  | "expired"
+  | "orphaned"
+  | "rejected"
+  | "withdrawn";
 
 export interface DecisionPage {
   items: Decision[];
@@ -738,6 +746,17 @@ export interface DecisionPage {
 }
 
 export type DecisionStatus = "answered" | "expired" | "orphaned" | "pending" | "rejected" | "revising" | "withdrawn";
+
+/** What `delegateDecision` asks. */
+export interface DelegateDecision {
+  id: string;
+  /** names or teams to ask instead */
+  to: string[];
+  /** for those who are asked now */
+  text?: string;
+  /** entity to act as; default: the caller */
+  by?: string | null;
+}
 
 /** What `deletePlan` asks. */
 export interface DeletePlan {

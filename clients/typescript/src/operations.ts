@@ -45,6 +45,7 @@ import type {
   CreateSpace,
   Decision,
   DecisionPage,
+  DelegateDecision,
   DeletePlan,
   DeleteRoute,
   DeleteTrigger,
@@ -425,6 +426,11 @@ export abstract class Operations {
   /** Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first. */
   answerDecision(request: AnswerDecision, options?: CallOptions): Promise<Decision> {
     return this.call(["PUT", "/api/decisions/{id}/answer", "keyed"], request, options);
+  }
+
+  /** Pass a question on: somebody else is asked instead of the caller, in another round. */
+  delegateDecision(request: DelegateDecision, options?: CallOptions): Promise<Decision> {
+    return this.call(["PUT", "/api/decisions/{id}/respondents", "keyed"], request, options);
   }
 
   /** Ask again in another round, such as after the question was sent back. */

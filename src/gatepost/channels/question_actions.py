@@ -236,6 +236,8 @@ def _describe_end(answer: Answer, text: str) -> str:
     author = answer.by or "The administrator"
     if answer.outcome is DecisionOutcome.AGAIN:
         return f"{author} sent it back: {text}"
+    if answer.outcome is DecisionOutcome.DELEGATED:
+        return f"{author} passed it on {text}"
     if answer.outcome is DecisionOutcome.ANSWERED:
         return f"{author}: {text}"
     end_text = _END_TEXTS[answer.outcome]

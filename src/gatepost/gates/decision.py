@@ -10,6 +10,7 @@ answer that asks for another round (`again`, with words) sends the question back
           --deadline without a default--> expired    the gate is expired
           --nobody can answer--> orphaned            the gate is orphaned
           --again--> revising --revision--> asked    at most three rounds
+          --delegation--> asked                      of somebody else, in the next round
 
 A question has a hash, so that nobody answers a question that changed while they read it. A question may be about an
 action that the asker wants to run (`proposed_action.py`). An answer to an action counts only with the hash of what was
@@ -27,6 +28,7 @@ from msgspec import Struct
 from gatepost.core.json_limits import Json
 from gatepost.core.times import Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
+from gatepost.errors import quote_value
 from gatepost.gates import proposed_action
 from gatepost.gates.gate import Ending
 from gatepost.gates.proposed_action import Action, Arguments
@@ -49,6 +51,8 @@ class DecisionOutcome(StrEnum):
     ORPHANED = "orphaned"
     #: another round is requested
     AGAIN = "again"
+    #: a respondent passed it on, and somebody else is asked in the next round
+    DELEGATED = "delegated"
 
     @property
     def gate_ending(self) -> Ending | None:
@@ -62,7 +66,7 @@ class DecisionOutcome(StrEnum):
                 return Ending.EXPIRED
             case DecisionOutcome.ORPHANED:
                 return Ending.ORPHANED
-            case DecisionOutcome.AGAIN:
+            case DecisionOutcome.AGAIN | DecisionOutcome.DELEGATED:
                 return None
 
 
@@ -184,8 +188,8 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @property
     def viewers(self) -> frozenset[str]:
-        """The names of entities that may see it: the asker and the respondents."""
-        return frozenset((self.asker, *self.respondents))
+        """The names of entities that may see it: the asker, the respondents, and who has ended one of its rounds."""
+        return frozenset((self.asker, *self.respondents, *(answer.by for answer in self.answers if answer.by)))
 
 
 class DecisionAsked(NamedTuple):
@@ -278,6 +282,9 @@ def render_question(decision: Decision) -> str:
     because its arguments are long, nobody can approve what was not shown.
     """
     sentences = [decision.question]
+    last = decision.answers[-1] if decision.answers else None
+    if last is not None and last.outcome is DecisionOutcome.DELEGATED:
+        sentences.append(f"Passed on by {last.by or 'Gatepost'} {quote_value(last.text, 300)}.")
     if decision.action is not None:
         sentences.append(f"Action: {proposed_action.render_action(decision.action)}.")
     if decision.options:

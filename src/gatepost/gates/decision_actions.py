@@ -10,9 +10,10 @@ In the transaction of an answer, the gate is resolved, the asker gets an event (
 and the question in the inboxes of the respondents is closed. A rejection, the deadline, a withdrawal and the retirement
 of all respondents end a decision in the same way.
 
-The respondents and the administrator may answer; the asker may revise and withdraw. For all others a decision does not
-exist. A changed question is another round, of which all who were shown it are told. An answer to an action has the hash
-of the question that was read, so an asker cannot have approved what the respondent has not seen.
+The respondents and the administrator may answer, and pass the question on (`delegation_actions.py`); the asker may
+revise and withdraw. For all others a decision does not exist. A changed question is another round, of which all who
+were shown it are told. An answer to an action has the hash of the question that was read, so an asker cannot have
+approved what the respondent has not seen.
 """
 
 import json
@@ -85,7 +86,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     if by is None:
         raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
-    respondents = _find_respondents(tx, question.respondents or (directory.find_responsible(tx, asker),), asker)
+    respondents = find_respondents(tx, question.respondents or (directory.find_responsible(tx, asker),), asker)
     gates.lock_live(tx, [asker, *respondents])
     id = tx.new_id("dec")
     gate_spec = GateSpec(
@@ -131,11 +132,11 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
 
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
-    decision, actor = _lock_decision(tx, id, by)
+    decision, actor = lock_decision(tx, id, by)
     question = decision_rule.check_question(question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
-    _check_open(decision, tx.now)
+    check_open(decision, tx.now)
     if decision.iteration >= MAX_ROUNDS:
         raise Conflict(f"the decision {id!r} was asked {MAX_ROUNDS} times already", hint="withdraw it, or wait")
     respondents = [entity for entity in decision_events.find_entities(tx, decision.respondents) if entity.is_live]
@@ -169,12 +170,12 @@ def answer(
     Answer a decision; raise `Late`, which says who answered what, if there is an answer already. The event for the
     asker has the `origin` of the answer.
     """
-    decision, actor = _lock_decision(tx, id, by)
+    decision, actor = lock_decision(tx, id, by)
     if not gates.is_allowed(actor, *decision.respondents):
         raise Refused(f"{by!r} was not asked", hint=f"{' or '.join(map(repr, decision.respondents))} can answer")
-    _check_open(decision, tx.now)
+    check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
-        raise _build_late_error(decision)
+        raise build_late_error(decision)
     reply = decision_rule.complete_answer(decision, reply)
     outcome = decision_rule.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
     decision_rule.require_hash(decision, reply)
@@ -184,11 +185,11 @@ def answer(
 
 def withdraw(tx: Transaction, id: str, *, by: str | None, reason: str = "") -> Decision:
     """End a decision whose answer is not needed any more."""
-    decision, actor = _lock_decision(tx, id, by)
+    decision, actor = lock_decision(tx, id, by)
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot withdraw the decision {id!r}", hint=f"{decision.asker!r} can")
     if not decision.is_open:
-        raise _build_late_error(decision)
+        raise build_late_error(decision)
     return end(tx, decision, DecisionOutcome.WITHDRAWN, actor, text=gate_rules.check_text("reason", reason) or None)
 
 
@@ -269,7 +270,7 @@ def end(
         now=answer.at,
     )
     if not is_first:
-        raise _build_late_error(_read(tx, decision.id))
+        raise build_late_error(_read(tx, decision.id))
     gate = gate_rows.read(tx, decision.gate)
     assert gate is not None
     hops = gates.count_hops(tx, gate, actor, hops)
@@ -298,7 +299,7 @@ def _get_question_fields(question: Question) -> dict[str, Any]:
     return {name: getattr(question, name) for name in names} | {"context_hash": compute_context_hash(question)}
 
 
-def _find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
+def find_respondents(tx: Transaction, addresses: Sequence[str], asker: Entity) -> list[Entity]:
     """Return the live entities at these addresses, without the asker."""
     respondents: dict[int, Entity] = {}
     for text in dict.fromkeys(addresses):
@@ -335,7 +336,7 @@ def _describe_answer(decision: Decision, answer: Answer) -> str:
     return (f"{answer.outcome}: {text}" if text else answer.outcome.value)[:1_000]
 
 
-def _lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
+def lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, Entity | None]:
     """Lock a decision until the commit; return it with the entity `by`, which it must concern."""
     actor = directory.find_live(tx, by) if by is not None else None
     decision = decisions.read(tx, ids.check("dec", id))
@@ -345,9 +346,9 @@ def _lock_decision(tx: Transaction, id: str, by: str | None) -> tuple[Decision, 
     return _read(tx, id), actor
 
 
-def _check_open(decision: Decision, now: Instant) -> None:
+def check_open(decision: Decision, now: Instant) -> None:
     if not decision.is_open:
-        raise _build_late_error(decision)
+        raise build_late_error(decision)
     if decision.is_overdue(now):
         assert decision.deadline is not None
         consequence = f"{decision.default!r} counts" if decision.default is not None else "it has expired"
@@ -357,7 +358,7 @@ def _check_open(decision: Decision, now: Instant) -> None:
         )
 
 
-def _build_late_error(decision: Decision) -> Late:
+def build_late_error(decision: Decision) -> Late:
     last = decision.last_answer
     assert last is not None
     by = f" by {last.by!r}" if last.by else ""

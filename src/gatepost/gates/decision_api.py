@@ -197,6 +197,7 @@ class AskDecision(QuestionRequest):
         " the time when you asked, and wait.",
         hidden=("asker", "asked", "session", "newest_first"),
         defaults={"limit": 20},
+        notes={"pending": "true: open ones; false: ended ones"},
         waits=True,
         doors=FOR_MCP,
     ),
@@ -238,7 +239,9 @@ class ShowDecision(Request[DecisionView]):
         renames={"id": "decision"},
         notes={
             "args": "for edit: all args to run the action with",
-            "context_hash": "of the question that you read; needed for an action",
+            "text": "in words; alone only if free_text",
+            "again": "send it back with text",
+            "context_hash": "of the question read; needed for an action",
         },
         for_residents=ToolChanges(
             answer=("id", "status"),
@@ -254,6 +257,32 @@ class AnswerDecision(Request[DecisionView], AnswerSpec, kw_only=True):
     """Answer a decision. The first answer counts, by whichever door it comes; a later one gets 409 with the first."""
 
     id: str
+    by: Actor = None
+
+
+@write(
+    "PUT /api/decisions/{id}/respondents",
+    access=ActAs("by", default="admin"),
+    lane="{id}",
+    requires_body=True,
+    errors=(NotFound, Conflict, TooLarge),
+    example={"to": ["designer"], "text": "You know the budget."},
+    tool=Tool(
+        name="answer_decision",
+        takes_over_with="to",
+        own=("by",),
+        answer=("id", "question", "status", "answer"),
+        renames={"id": "decision"},
+        notes={"to": "ask these instead"},
+        for_residents=ToolChanges(answer=("id", "status"), renames={"id": "decisionId"}),
+    ),
+)
+class DelegateDecision(Request[DecisionView], kw_only=True):
+    """Pass a question on: somebody else is asked instead of the caller, in another round."""
+
+    id: str
+    to: Annotated[tuple[str, ...], describe("names or teams to ask instead")]
+    text: Annotated[str, describe("for those who are asked now")] = ""
     by: Actor = None
 
 

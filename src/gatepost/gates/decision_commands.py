@@ -250,6 +250,24 @@ def answer(decision: api.DecisionView) -> Outcome:
     return Outcome(decision.id, f"{describe_outcome(decision)}; {decision.asker} gets the answer")
 
 
+@decisions.send(
+    "delegate",
+    api.DelegateDecision,
+    id=DECISION,
+    to=argument("ADDRESS", "who is asked instead: a name or a team; repeatable"),
+    text=option("--text", "TEXT", "for them; - reads stdin", parse=inputs.read_text),
+)
+def delegate(decision: api.DecisionView) -> Outcome:
+    """
+    Pass a question on: others are asked instead of you, in another round. The administrator passes it on for everybody
+    who was asked.
+
+    Example:
+      gatepost decision delegate "$DECISION" mira --text "You know the budget" --as husam
+    """
+    return Outcome(decision.id, f"{_join_names(decision.asked)} asked now")
+
+
 @decisions.list(
     "list",
     api.ListDecisions,

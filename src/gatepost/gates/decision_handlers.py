@@ -3,6 +3,7 @@
 from gatepost.core.ports import Reader, Transaction
 from gatepost.gates import decision_actions as decisions, decision_api as api
 from gatepost.gates.decision import Decision, Option, Question
+from gatepost.gates.delegation_actions import delegate
 from gatepost.gates.gate_handlers import name_stranger
 from gatepost.gates.proposed_action import Action
 from gatepost.operations.access import Caller
@@ -32,6 +33,12 @@ def show_decision(tx: Reader, request: api.ShowDecision, caller: Caller) -> api.
 def answer_decision(tx: Transaction, request: api.AnswerDecision, caller: Caller) -> api.DecisionView:
     with name_stranger(tx, caller, request.by, decisions.show, request.id):
         return view_decision(tx, decisions.answer(tx, request.id, request, by=request.by))
+
+
+@api.DelegateDecision.handler
+def delegate_decision(tx: Transaction, request: api.DelegateDecision, caller: Caller) -> api.DecisionView:
+    with name_stranger(tx, caller, request.by, decisions.show, request.id):
+        return view_decision(tx, delegate(tx, request.id, request.to, by=request.by, text=request.text))
 
 
 @api.ReviseDecision.handler

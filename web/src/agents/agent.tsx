@@ -22,6 +22,7 @@ import { ConnectDialog } from "./connect-dialog.js";
 import { GuestActivity } from "./guest.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
 import { describeKind, Profile } from "./profile.js";
+import { Reached } from "./reachability.js";
 import { RunTimeline } from "./timeline.js";
 import { AgentBadge } from "./state.js";
 import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
@@ -74,6 +75,11 @@ function AgentHead({ agent }: { agent: Agent }) {
         <Name name={agent.name} label={agent.displayName} limit={80} />
       </h1>
       <AgentBadge agent={agent} runId={runId} />
+      {agent.reachability && (
+        <span class="hide-phone">
+          <Reached reachability={agent.reachability} isShort />
+        </span>
+      )}
     </>
   );
 }
@@ -228,6 +234,12 @@ function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "re
         </dd>
         <dt>Kind</dt>
         <dd>{describeKind(agent)}</dd>
+        {agent.reachability && <dt>Reachable</dt>}
+        {agent.reachability && (
+          <dd>
+            <Reached reachability={agent.reachability} />
+          </dd>
+        )}
         <dt>Team and role</dt>
         <dd class="text">{[agent.team, agent.role].filter(Boolean).join(", ") || "none"}</dd>
         <dt>Owner</dt>

@@ -22,6 +22,7 @@ import { AgentDialog } from "./agent-dialog.js";
 import { AgentPage } from "./agent.js";
 import { ConnectDialog } from "./connect-dialog.js";
 import { FirstAgentButton } from "./first-agent.js";
+import { Reached } from "./reachability.js";
 import { AgentBadge } from "./state.js";
 import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
 
@@ -138,7 +139,10 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
             <span>{formatSize(agent.mindTokens)} tokens in mind</span>
           </>
         ) : (
-          <span>runs in a program of its own</span>
+          <>
+            <span>runs in a program of its own</span>
+            {agent.reachability && <Reached reachability={agent.reachability} isShort />}
+          </>
         )}
         {agent.failures > 0 && <span class="danger-text">{plural(agent.failures, "failure")}</span>}
       </p>

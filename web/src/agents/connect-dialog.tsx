@@ -19,7 +19,8 @@ import { useSubmission } from "../ui/submission.js";
 import { formatJson, toLine } from "../ui/text.js";
 import { now } from "../ui/time.js";
 import { attempt } from "../ui/toasts.js";
-import { describeProgram, Reached, useSessions } from "./guest.js";
+import { describeProgram, useSessions } from "./guest.js";
+import { Reached } from "./reachability.js";
 
 type Way = "mcp" | "own" | string;
 
@@ -173,7 +174,7 @@ function Arrival({ name, host }: { name: string; host: string }) {
     <p class="notice is-same line wrap" role="status">
       <Line text={describeProgram(session.host)} limit={40} class="strong" />
       <span>is here: seen {seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`} ago</span>
-      <Reached session={session} />
+      <Reached reachability={session.reachability} />
     </p>
   );
 }

@@ -9,8 +9,9 @@ import { client } from "../data/session.js";
 import { buildPath } from "../router.js";
 import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { stripMarks } from "../ui/text.js";
-import { formatDuration, RelativeTime } from "../ui/time.js";
+import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
+import { Reached } from "./reachability.js";
 
 /** Milliseconds between two looks for sessions, which no event tells of. */
 const INTERVAL = 5_000;
@@ -67,7 +68,7 @@ function SessionRow({ session }: { session: Session }) {
           <span class={`badge ${session.state === "working" ? "accent" : ""}`}>{session.state === "working" ? "works" : isOpen ? "waits for its person" : "ended"}</span>
         </span>
         <span class="line wrap gap-2 xs muted">
-          <Reached session={session} />
+          {isOpen && <Reached reachability={session.reachability} />}
           <Line text={session.id} limit={120} />
         </span>
       </span>
@@ -76,25 +77,6 @@ function SessionRow({ session }: { session: Session }) {
       </span>
     </div>
   );
-}
-
-const METHODS: Record<string, string> = { waiter: "by a hook that waits", thread: "by its thread", plugin: "by its plugin" };
-
-/** Whether what is pushed now reaches the session, and how that is known. */
-export function Reached({ session }: { session: Session }) {
-  const { state, by, provedAt, latency } = session.reachability;
-  const how = by === null ? "" : ` ${METHODS[by] ?? by}`;
-  if (session.state === "ended") return null;
-  if (state === "proved") {
-    return (
-      <span class="badge accent">
-        wakes{how}: proved {provedAt && <RelativeTime time={provedAt} />} {latency !== null && `in ${formatDuration(latency * 1000)}`}
-      </span>
-    );
-  }
-  if (state === "armed") return <span class="badge accent">wakes{how}</span>;
-  if (state === "lost") return <span class="badge danger">its program or what wakes it is gone</span>;
-  return <span class="badge">reads its inbox at its next turn</span>;
 }
 
 /** What it was shown last, and whether it is certain that its model has read it. */

@@ -7,6 +7,7 @@ import { me } from "../data/session.js";
 import { spaces } from "../data/spaces.js";
 import { buildPath } from "../router.js";
 import { Line } from "../ui/parts.js";
+import { Reached } from "./reachability.js";
 
 export function describeKind(agent: Agent): string {
   return agent.resident ? "resident: Gatepost runs it" : "guest: it runs elsewhere, and reads its inbox itself";
@@ -23,6 +24,12 @@ export function Profile({ agent }: { agent: Agent }) {
         </dd>
         <dt>Kind</dt>
         <dd>{describeKind(agent)}</dd>
+        {agent.reachability && <dt>Reachable</dt>}
+        {agent.reachability && (
+          <dd>
+            <Reached reachability={agent.reachability} />
+          </dd>
+        )}
         <dt>Team</dt>
         <dd class="text">{agent.team ?? "none"}</dd>
         <dt>Role</dt>

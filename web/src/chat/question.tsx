@@ -5,25 +5,25 @@ import "../decisions/decisions.css";
 import type { Decision, SharedEntry } from "@gatepost/client";
 
 import { useCommands } from "../commands.js";
-import { AnswerForm } from "../decisions/card.js";
+import { DecisionCard } from "../decisions/card.js";
 import { sendAnswer } from "../decisions/answers.js";
 import { decisions } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
-import { buildPath } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Markdown } from "../ui/markdown.js";
 import { describeError, toLine } from "../ui/text.js";
-import { Countdown, RelativeTime } from "../ui/time.js";
+import { RelativeTime } from "../ui/time.js";
 
 /** Options that have a key. */
 const MAX_KEYS = 9;
 
 export function Question({ entry, hasKeys }: { entry: SharedEntry; hasKeys: boolean }) {
+  if (entry.status === "pending") return <OpenQuestion entry={entry} hasKeys={hasKeys} />;
   return (
-    <div class={`card question stack gap-2 pad ${entry.status === "pending" ? "is-open" : ""}`}>
+    <div class="card question stack gap-2 pad">
       <Markdown text={entry.content} class="question-text" />
-      {entry.status === "pending" ? <OpenQuestion entry={entry} hasKeys={hasKeys} /> : <Ending entry={entry} />}
+      <Ending entry={entry} />
     </div>
   );
 }
@@ -33,25 +33,14 @@ function OpenQuestion({ entry, hasKeys }: { entry: SharedEntry; hasKeys: boolean
   const live = decisions().value.decisions.find((decision) => decision.id === id);
   const { value, error } = useLoad((signal) => client.showDecision({ id }, { signal }), [id, live === undefined]);
   const decision = live ?? value;
-  if (decision === undefined) return <p class="muted question-wait">{error === undefined ? "Loading the answers …" : describeError(error)}</p>;
+  if (decision === undefined) return <p class="muted question-wait">{error === undefined ? "Loading the question …" : describeError(error)}</p>;
   return (
-    <>
-      {decision.context !== null && decision.context !== "" && (
-        <details class="fold">
-          <summary>Background</summary>
-          <Markdown text={decision.context} />
-        </details>
-      )}
-      <AnswerForm key={decision.iteration} decision={decision} />
-      <p class="question-foot line wrap muted">
-        {decision.deadline !== null && <Countdown time={decision.deadline} />}
-        {decision.freeText && decision.action === undefined && <span>What you write below answers it, too.</span>}
-        <a class="link" href={buildPath("decisions", id)}>
-          Open the decision
-        </a>
-      </p>
+    <div class="question is-open">
+      <DecisionCard decision={decision}>
+        {decision.freeText && decision.action === undefined && <p class="question-foot muted">What you write below answers it, too.</p>}
+      </DecisionCard>
       {hasKeys && <AnswerKeys decision={decision} />}
-    </>
+    </div>
   );
 }
 

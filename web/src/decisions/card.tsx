@@ -1,6 +1,7 @@
 /** A decision: the question, what it is about, and every way to answer it. */
 
 import type { Decision, Option } from "@gatepost/client";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { queuedDecisions } from "../data/answer-queue.js";
@@ -18,11 +19,20 @@ import { toLine } from "../ui/text.js";
 import { Countdown, RelativeTime } from "../ui/time.js";
 import { describeOutcome, sendAnswer, type Answer } from "./answers.js";
 import { ArgumentsForm } from "./arguments-form.js";
+import { DelegateButton } from "./delegate-button.js";
 import { FormButtons, handleKey, type FormProps } from "./form-parts.js";
 import { SnoozeButton } from "./snooze-button.js";
 
-export function DecisionCard({ decision, isSelected = false }: { decision: Decision; isSelected?: boolean }) {
+interface CardProps {
+  decision: Decision;
+  isSelected?: boolean;
+  /** What the place where it is shown adds. */
+  children?: ComponentChildren;
+}
+
+export function DecisionCard({ decision, isSelected = false, children }: CardProps) {
   const isOpen = decision.status === "pending";
+  const lastAnswer = decision.answers.at(-1);
   return (
     <article class={`card decision ${isSelected ? "is-selected" : ""}`} id={decision.id} aria-label={`Decision: ${toLine(decision.question, 80)}`}>
       <header class="decision-head view-bar sm line gap-2">
@@ -43,6 +53,7 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
       <div class="stack gap-3 pad">
         <Markdown text={decision.question} class="decision-question" />
         {decision.iteration > 1 && decision.guidance !== null && <Markdown text={`Sent back: ${decision.guidance}`} class="muted" />}
+        {isOpen && lastAnswer?.outcome === "delegated" && <Markdown text={`${lastAnswer.by === null ? "Passed on" : `${displayName(lastAnswer.by)} passed it on`} ${lastAnswer.text ?? ""}`} class="muted" />}
         {decision.action !== undefined && <ActionView decision={decision} />}
         {decision.context !== null && decision.context !== "" && (
           <details class="fold" open={decision.context.length < 800}>
@@ -51,6 +62,7 @@ export function DecisionCard({ decision, isSelected = false }: { decision: Decis
           </details>
         )}
         {isOpen ? <AnswerForm key={decision.iteration} decision={decision} /> : <Outcome decision={decision} />}
+        {children}
       </div>
     </article>
   );
@@ -75,7 +87,7 @@ const MAX_ROUNDS = 3;
 type Mode = "options" | "text" | "edit" | "again";
 const FORMS: readonly Mode[] = ["text", "edit", "again"];
 
-export function AnswerForm({ decision }: { decision: Decision }) {
+function AnswerForm({ decision }: { decision: Decision }) {
   const draft = (form: Mode) => `decision:${decision.id}:${decision.iteration}:${form}`;
   // A form that something was written into before a reload is open again, but does not take the keys of the list.
   const [mode, setMode] = useState<Mode>(() => FORMS.find((form) => readDraft(draft(form)) !== undefined) ?? "options");
@@ -148,6 +160,7 @@ export function AnswerForm({ decision }: { decision: Decision }) {
           Refuse
         </button>
       )}
+      {decision.iteration < MAX_ROUNDS && <DelegateButton decision={decision} isBusy={isBusy} />}
       {decision.asked.includes(me.value) && <SnoozeButton decision={decision} isBusy={isBusy} />}
       {isBusy && (
         <p class="decision-default muted" role="status">

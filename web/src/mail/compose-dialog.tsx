@@ -3,8 +3,9 @@
 import type { Item } from "@gatepost/client";
 
 import { useDraft } from "../data/drafts.js";
-import { displayName, entities } from "../data/live.js";
+import { displayName } from "../data/live.js";
 import { client, me } from "../data/session.js";
+import { AddressField } from "../agents/address-field.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { useSubmission } from "../ui/submission.js";
 import { toLine } from "../ui/text.js";
@@ -43,19 +44,7 @@ export function ComposeDialog({ item, onClose, onSent }: ComposeProps) {
         onSubmit={(event) => (event.preventDefault(), void send())}
         onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.requestSubmit()}
       >
-        <label class="label">
-          To
-          <input class="field" list="mail-addresses" required value={to} autoComplete="off" autoFocus onInput={(event) => setTo(event.currentTarget.value)} />
-          <datalist id="mail-addresses">
-            {entities.value
-              .filter(({ retiredAt }) => retiredAt === null)
-              .map(({ name }) => (
-                <option key={name} value={name}>
-                  {toLine(displayName(name), 80)}
-                </option>
-              ))}
-          </datalist>
-        </label>
+        <AddressField label="To" value={to} onInput={setTo} />
         <label class="label">
           Subject
           <input class="field" value={subject} autoComplete="off" maxLength={1000} onInput={(event) => setSubject(event.currentTarget.value)} />

@@ -14,6 +14,9 @@ SET question = :question, action = :action, args = :args, options = :options, fr
     ref_id = :ref_id, iteration = :iteration, guidance = :guidance
 WHERE number = :number
 
+-- name: begin_round
+UPDATE decisions SET iteration = :iteration WHERE number = :number
+
 -- name: read
 SELECT * FROM decision_details WHERE id = :id
 
@@ -37,6 +40,7 @@ SELECT gate FROM decisions WHERE gate IN :gates[] AND is_followed
         CAST(:participant AS BIGINT) IS NULL
         OR d.asker = CAST(:participant AS BIGINT)
         OR EXISTS (SELECT 1 FROM respondents k WHERE k.decision = d.number AND k.entity = CAST(:participant AS BIGINT))
+        OR EXISTS (SELECT 1 FROM answers n WHERE n.decision = d.number AND n.answered_by = CAST(:participant AS BIGINT))
     )
     AND (
         CAST(:since AS BIGINT) IS NULL
