@@ -7,13 +7,14 @@ import pytest
 from hypothesis import example, given, strategies as st
 from msgspec.structs import replace
 
+from gatepost.core.quoting import quote, render_json, render_name
 from gatepost.core.times import HOUR, parse_instant
 from gatepost.directory.entity import EntityKind
 from gatepost.inbox import event_rendering as lines
 from gatepost.inbox.batch_selection import Candidate, select_batch
 from gatepost.inbox.claimed_batch import Batch
 from gatepost.inbox.event import Event, EventType, Item, Priority, Ref, Route, Sender, Trust
-from gatepost.inbox.event_rendering import quote, render_event, render_name
+from gatepost.inbox.event_rendering import render_event
 from tests.support.texts import BREAKS, WIDE, event_strategy, is_dangerous, texts, values
 
 NOW = parse_instant("2026-02-18T15:07:00Z")
@@ -81,7 +82,7 @@ def test_what_is_quoted_can_be_read_back(text: str) -> None:
 
 @given(values)
 def test_a_payload_can_be_read_back(value: object) -> None:
-    assert json.loads(lines.render_json(value)) == json.loads(json.dumps(value))
+    assert json.loads(render_json(value)) == json.loads(json.dumps(value))
 
 
 @given(texts)

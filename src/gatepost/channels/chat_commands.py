@@ -24,10 +24,10 @@ from gatepost.cli.command import build_request_verb
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, flag, option
 from gatepost.core.escaping import escape_unsafe
+from gatepost.core.quoting import render_name
 from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import GatepostError, Invalid, NotFound
 from gatepost.gates.decision_api import ShowDecision
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import ItemState
 from gatepost.inbox.event_api import ShowEvent
 from gatepost.inbox.item_api import ListItems
@@ -221,7 +221,7 @@ class _Session:
         if self.json:
             output.live(msgspec.to_builtins(entry))
             return
-        name = f"{render.render_name(entry.sender or '')}: " if self.has_names else ""
+        name = f"{render_name(entry.sender or '')}: " if self.has_names else ""
         lines = [escape_unsafe(line) for line in f"{name}{entry.content}".splitlines()]
         if entry.kind is EntryKind.SYSTEM_QUESTION and entry.decision is not None:
             lines += self._list_options(entry.decision)

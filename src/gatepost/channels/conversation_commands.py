@@ -14,8 +14,8 @@ from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids
 from gatepost.core.address import check_entity_address
+from gatepost.core.quoting import quote
 from gatepost.errors import Invalid
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import USER_CHANNELS
 
 channels = Noun("channel", "List the channels on which people write, and let users in.")
@@ -46,7 +46,7 @@ def list_channels(channel: api.ChannelStatusView) -> TableRow:
         channel.mode or "",
         str(channel.sessions),
         str(channel.requests),
-        render.quote(channel.error) if channel.error else "",
+        quote(channel.error) if channel.error else "",
     ]
 
 
@@ -70,7 +70,7 @@ def sessions(session: api.ChannelSessionView) -> TableRow:
         session.session_id,
         session.trigger or session.channel,
         session.person or "",
-        render.quote(session.user_name) if session.user_name else "",
+        quote(session.user_name) if session.user_name else "",
         output.format_seconds(session.last_at),
     ]
 
@@ -110,10 +110,10 @@ def pair(
             return
         if refuse:
             view = connection.send(api.RefusePairing(code=code))
-            message = f"refused {render.quote(view.user_name)}"
+            message = f"refused {quote(view.user_name)}"
         else:
             view = connection.send(api.ApprovePairing(code=code, person=person))
-            message = f"{render.quote(view.user_name)} writes to {view.trigger} as {view.person}"
+            message = f"{quote(view.user_name)} writes to {view.trigger} as {view.person}"
     output.done(msgspec.to_builtins(view), view.person or view.id, message, json=json)
 
 
@@ -129,7 +129,7 @@ def _print_pairings(pairings: Sequence[api.PairingView]) -> None:
             view.id,
             view.state.value,
             view.trigger,
-            render.quote(view.user_name),
+            quote(view.user_name),
             view.user_id,
             view.person or "",
             output.format_seconds(view.answered_at or view.created_at),
@@ -149,4 +149,4 @@ def unpair(view: api.PairingView) -> Outcome:
     Example:
       gatepost channel unpair pair_01997ec27ab07f2c8ed1f2a3b4c5d6e7
     """
-    return Outcome(view.id, f"{render.quote(view.user_name)} is not {view.person} any more")
+    return Outcome(view.id, f"{quote(view.user_name)} is not {view.person} any more")

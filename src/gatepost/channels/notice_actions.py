@@ -12,9 +12,9 @@ from gatepost.channels.outgoing_message_actions import Notice
 from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.escaping import escape_deceptive, escape_markdown
 from gatepost.core.ports import Transaction
+from gatepost.core.quoting import render_name
 from gatepost.core.times import MINUTE, Duration
 from gatepost.inbox.event import EventType, Pushed
-from gatepost.inbox.event_rendering import render_name
 from gatepost.stores.row_mapping import fetch_row
 
 #: characters of an urgent event that are sent

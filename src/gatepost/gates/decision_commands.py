@@ -18,12 +18,12 @@ from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, ParameterSpec, Timeout, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.escaping import escape_unsafe
+from gatepost.core.quoting import quote, render_json, render_name
 from gatepost.core.times import Duration
 from gatepost.errors import Invalid
 from gatepost.gates import decision_api as api, proposed_action
 from gatepost.gates.decision import DecisionStatus
 from gatepost.gates.proposed_action import AnswerKind
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import EventType, Priority, Ref
 from gatepost.residents.agent_api import ShowSession
 from gatepost.settings import Configuration
@@ -295,7 +295,7 @@ def list_decisions(decision: api.DecisionView) -> TableRow:
         decision.asker,
         ", ".join(decision.asked),
         output.format_seconds(decision.deadline),
-        f"{render.quote(decision.question)}{outcome}",
+        f"{quote(decision.question)}{outcome}",
     ]
 
 
@@ -328,13 +328,13 @@ def show(decision: api.DecisionView) -> None:
     if decision.context is not None:
         output.line_out("\n" + output.indent(decision.context))
     if decision.action is not UNSET:
-        output.line_out(f"\naction {render.render_name(decision.action.name)}")
+        output.line_out(f"\naction {render_name(decision.action.name)}")
         output.line_out(output.indent(output.format_json(decision.action.args)))
         output.line_out("")
         output.table(["ANSWER", "MEANING"], [[option.id, option.label] for option in decision.options])
     elif decision.options:
         output.line_out("")
-        rows = [[option.id, render.render_name(option.label), option.description] for option in decision.options]
+        rows = [[option.id, render_name(option.label), option.description] for option in decision.options]
         output.table(["OPTION", "LABEL", "DESCRIPTION"], rows)
     if decision.answers:
         output.line_out("")
@@ -436,7 +436,7 @@ def _print_answer(decision: api.DecisionView, last_answer: api.DecisionAnswerVie
         if last_answer.option is not None:
             output.line_out(last_answer.option)
         if last_answer.args is not UNSET:
-            output.line_out(render.render_json(last_answer.args))
+            output.line_out(render_json(last_answer.args))
         if last_answer.text is not None:
             output.line_out("\n".join(escape_unsafe(line) for line in last_answer.text.splitlines()))
     if decision.status is not DecisionStatus.ANSWERED:
@@ -463,8 +463,8 @@ def _build_answer_row(answer: api.DecisionAnswerView) -> TableRow:
 def _render_rest(answer: api.DecisionAnswerView) -> str:
     """Return the arguments and the text of an answer."""
     texts = [
-        render.render_json(answer.args) if answer.args is not UNSET else "",
-        render.quote(answer.text) if answer.text is not None else "",
+        render_json(answer.args) if answer.args is not UNSET else "",
+        quote(answer.text) if answer.text is not None else "",
     ]
     return " ".join(filter(None, texts))
 
@@ -486,7 +486,7 @@ def describe_outcome(decision: api.DecisionView) -> str:
     verb = "sent back" if decision.status is DecisionStatus.REVISING else answer.outcome.value
     if decision.action is not UNSET and answer.option is not None:
         args = None if answer.args is UNSET else answer.args
-        words = render.quote(answer.text or "")
+        words = quote(answer.text or "")
         return f"{verb}{by}: {proposed_action.render_outcome(decision.action.name, answer.option, args, words)}"
     parts = [part for part in (answer.option, _render_rest(answer)) if part]
     return f"{verb}{by}" + (f": {' '.join(parts)}" if parts else "")

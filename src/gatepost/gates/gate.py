@@ -28,12 +28,12 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from gatepost.core import text
+from gatepost.core.quoting import quote, render_name
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_DURATION, MAX_INSTANT, Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, quote_value
 from gatepost.gates.condition_check import CI_TARGET_FORM, parse_ci_target
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import EventType
 
 #: the beginning of the text for an agent that wants to stop and may not
@@ -255,8 +255,8 @@ def render_reminder(gates: Sequence[Gate]) -> str:
 
 def _render_gate(gate: Gate) -> str:
     notes = [gate.id] + ([f"until {_format_time(gate.deadline)}"] if gate.deadline is not None else [])
-    instruction_text = f": {render.quote(gate.instruction)}" if gate.instruction else ""
-    return f"- {render.render_name(gate.name)}{instruction_text} ({', '.join(notes)})"
+    instruction_text = f": {quote(gate.instruction)}" if gate.instruction else ""
+    return f"- {render_name(gate.name)}{instruction_text} ({', '.join(notes)})"
 
 
 def _format_time(at: Instant) -> str:

@@ -14,6 +14,7 @@ from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, Timeout, argument, check_choice, current_agent, flag, option
 from gatepost.core import ids
 from gatepost.core.address import check_entity_address
+from gatepost.core.quoting import quote, render_name
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Refused
@@ -21,7 +22,6 @@ from gatepost.gates import gate_api as api
 from gatepost.gates.gate import AtDeadline, GateKind
 from gatepost.guests import session_gate_commands as session_gates
 from gatepost.guests.hooks.session_gates import SessionGate, list_gates
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import EventType
 from gatepost.settings import Configuration
 
@@ -155,7 +155,7 @@ def list_all(
 
 def _build_row(gate: api.GateView) -> TableRow:
     deadline = output.format_seconds(gate.deadline)
-    return [gate.id, gate.kind.value, gate.owner, _describe_state(gate), deadline, render.render_name(gate.name)]
+    return [gate.id, gate.kind.value, gate.owner, _describe_state(gate), deadline, render_name(gate.name)]
 
 
 def _build_session_row(gate: SessionGate, asks: bool) -> TableRow:
@@ -262,7 +262,7 @@ def _is_over(gate: api.GateView) -> bool:
 def _describe_end(gate: api.GateView) -> Outcome:
     resolution = gate.resolution
     by = f" by {resolution.by}" if resolution and resolution.by else ""
-    reason = f": {render.quote(resolution.reason)}" if resolution and resolution.reason else ""
+    reason = f": {quote(resolution.reason)}" if resolution and resolution.reason else ""
     verb = "was" if resolution else "is still"
     return Outcome(gate.id, f"the gate {verb} {_describe_state(gate)}{by}{reason}")
 

@@ -27,7 +27,7 @@ STALL_TIMEOUT: Final = 60.0
 
 
 class StreamLimits:
-    """Policy the streams that one caller reads at the same time: each takes memory, and a part of every signal."""
+    """Limits the streams that one caller reads at the same time: each takes memory, and a part of every signal."""
 
     def __init__(self, limit: int = DEFAULT_STREAMS) -> None:
         self._limit = limit

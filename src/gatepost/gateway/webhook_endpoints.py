@@ -48,7 +48,7 @@ _SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"  # noqa: S105 (its nam
 
 
 class UnverifiedBodies:
-    """Policy the bytes of all webhooks together that are held while their signature is not verified yet."""
+    """Limits the bytes of all webhooks together that are held while their signature is not verified yet."""
 
     def __init__(self) -> None:
         self._size = 0

@@ -14,13 +14,13 @@ events of that trigger only; what an asker adds to a question, or a sender to ma
     [Family Space] Husam (human): "Tell Muhammad the meeting is at 3pm" (space family, message 41)
 """
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
-from gatepost.core.escaping import escape_unsafe, has_invisible
+from gatepost.core.escaping import escape_unsafe
 from gatepost.core.json_limits import Json
+from gatepost.core.quoting import encode_compactly, quote, render_json, render_name, render_session
 from gatepost.core.text import abbreviate, count_bytes, truncate
 from gatepost.core.times import DAY, Instant, format_rfc3339
 from gatepost.inbox.batch_selection import COUNT_LIMIT
@@ -46,10 +46,6 @@ from gatepost.inbox.event import (
     parse_body,
 )
 
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-#: text that is quoted as it is
-_PLAIN_TEXT: Final = re.compile(r"[ !#-;=-\[\]-~]*")
-_PLAIN_NAME: Final = re.compile(r"\w(?:[\w .'@#&+/-]*[\w.])?")
 #: the beginnings of lines that name no space
 _RESERVED_NAME: Final = re.compile(
     rf"(?:mail|system|{'|'.join(USER_CHANNELS)}|(?:decision|gate|channel)\s.*)", re.IGNORECASE
@@ -97,21 +93,6 @@ def render_header(count: int, deferred_count: int, at: Instant) -> str:
     plus = "+" if deferred_count >= COUNT_LIMIT else ""
     waiting_text = f", {deferred_count}{plus} more waiting" if deferred_count else ""
     return f"INBOX ({events}{waiting_text}, {format_rfc3339(at - at % 1_000_000)}):"
-
-
-def quote(text: str) -> str:
-    """Return text as a JSON string without line breaks."""
-    return f'"{text}"' if _PLAIN_TEXT.fullmatch(text) else escape_unsafe(_encode(text))
-
-
-def render_json(value: Json) -> str:
-    """Return any JSON value on one line."""
-    return escape_unsafe(_encode(value))
-
-
-def render_name(text: str) -> str:
-    """Return a name as it is if it is harmless, or else quoted."""
-    return text if _PLAIN_NAME.fullmatch(text) and not has_invisible(text) else quote(text)
 
 
 def _render_space_name(text: str) -> str:
@@ -201,10 +182,10 @@ def preview(event: Event) -> str:
         case PlanDue() as plan:
             head, text = f"[Plan: {_render_short_name(plan.name)}]", plan.instruction
         case ServiceCalled(service=name, payload=value):
-            text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
+            text = escape_unsafe(abbreviate(encode_compactly(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Service: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case ToolReturned(tool=name, result=value):
-            text = escape_unsafe(abbreviate(_encode(value), _PREVIEW_CONTENT_LENGTH))
+            text = escape_unsafe(abbreviate(encode_compactly(value), _PREVIEW_CONTENT_LENGTH))
             return f"[Tool Result: {_render_short_name(name)}] {text}{_render_trust(event)}"
         case Mailed() as mail:
             kind = f": {_render_short_name(mail.message_type)}" if mail.message_type else ""
@@ -298,7 +279,7 @@ def _render_notes(event: Event, details: Sequence[str] = ()) -> str:
 
 def _render_context(event: Event) -> str:
     """
-    Return the context that a trigger adds to its events, or an asker to a question. AnyEntity can put a `context` into
+    Return the context that a trigger adds to its events, or an asker to a question. Anybody can put a `context` into
     the data of an event; but only Gatepost uses these keys, and calls of services have no sender.
     """
     context = event.data.get("context") if isinstance(event.data, dict) else None
@@ -310,11 +291,6 @@ def _render_context(event: Event) -> str:
     if event.type is EventType.DECISION and event.dedup_key.startswith(DECISION_KEY):
         return f" (the asker adds {quote(context)})"
     return ""
-
-
-def render_session(text: str) -> str:
-    """Return the name of a session, quoted if it has odd characters."""
-    return text if re.fullmatch(r"[\w:.@-]+", text) and not has_invisible(text) else quote(text)
 
 
 def _render_due_time(due_at: Instant, now: Instant) -> str:

@@ -16,18 +16,14 @@ from msgspec.structs import replace
 
 from gatepost.core import ids
 from gatepost.core.ports import Reader, Transaction
+from gatepost.core.quoting import render_name
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.text import count_bytes
 from gatepost.core.times import Instant
 from gatepost.directory import entity_actions as directory, entity_rows as entities
 from gatepost.directory.entity import Entity, EntityKind, Renamed
 from gatepost.errors import Conflict, NotFound, Refused
-from gatepost.inbox import (
-    broadcast_actions as broadcasts,
-    claim_actions as claims,
-    event_rendering as render,
-    item_rows as items,
-)
+from gatepost.inbox import broadcast_actions as broadcasts, claim_actions as claims, item_rows as items
 from gatepost.inbox.claim_actions import ClaimTerms
 from gatepost.inbox.event import Event, FindSentEvent, Item, ItemsDiscarded, ItemsRead, ItemState, Push
 from gatepost.inbox.push import actions as push, hop_actions as chains
@@ -213,7 +209,7 @@ def build_copy(event: Event, to: str) -> Push:
 
 def measure_lines_again(tx: Transaction, event: Renamed) -> None:
     """Add the bytes by which a longer display name makes the lines of an entity's events longer."""
-    growth = count_bytes(render.render_name(event.display)) - count_bytes(render.render_name(event.entity.display))
+    growth = count_bytes(render_name(event.display)) - count_bytes(render_name(event.entity.display))
     if growth > 0:  # a size never shrinks: not every line has its sender in it, and a shorter line does no harm
         for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
             tx.execute_later(statement, sender=event.entity.number, name=event.entity.name, growth=growth)

@@ -11,6 +11,7 @@ from gatepost.cli.current_agent import choose_actor
 from gatepost.cli.gateway_or_store import connect
 from gatepost.core import times
 from gatepost.core.address import check_entity_address
+from gatepost.core.quoting import quote
 from gatepost.core.times import Instant
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import ShowEntity
@@ -101,7 +102,7 @@ def _build_decision_row(decision: DecisionView) -> TableRow:
         decision.asker,
         output.format_seconds(decision.deadline),
         ", ".join(options),
-        render.quote(decision.question),
+        quote(decision.question),
     ]
 
 

@@ -11,9 +11,9 @@ from gatepost.cli.command import LimitOption, TableRow, VerbCommand, build_reque
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, times
+from gatepost.core.quoting import quote
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, NotFound
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import Priority, Ref
 from gatepost.mail.mail_api import ListMail, MailBox, MailView, ReplyToEvent, SendMail, ShowMail
 from gatepost.mail.sent_record import MESSAGE_TYPES, AckRequest, AckState, PostState, check_type
@@ -224,7 +224,7 @@ def _print_table(mails: Sequence[MailView], *, now: Instant) -> None:
 
 
 def _build_row(mail: MailView, now: Instant) -> TableRow:
-    what = " - ".join(render.quote(text) for text in (mail.subject, mail.text) if text)
+    what = " - ".join(quote(text) for text in (mail.subject, mail.text) if text)
     age = output.age(times.parse_instant(mail.created_at), now)
     return [mail.id, mail.to, _describe_states(mail), age, what]
 
@@ -272,7 +272,7 @@ def _print_mail(mail: MailView) -> None:
 
 def _print_conversation(mails: Sequence[MailView]) -> None:
     for number, mail in enumerate(mails):
-        subject = f": {render.quote(mail.subject)}" if mail.subject else ""
+        subject = f": {quote(mail.subject)}" if mail.subject else ""
         heading = f"{output.format_seconds(mail.created_at)} {mail.sender} to {mail.to}{subject}"
         output.passage(heading, mail.text, is_first=number == 0)
 

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from gatepost.core.json_limits import Json
+from gatepost.core.quoting import render_json
 from gatepost.core.text import ParsedEnum, has_visible_text
 from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Invalid, TooLarge, quote_value
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import ItemState, Priority, Ref
 
 #: the usual types; a sender may use another
@@ -205,7 +205,7 @@ def show_payload(payload: Mapping[str, Json]) -> str:
     text = payload.get("text")
     if isinstance(text, str) and (has_visible_text(text) or len(payload) == 1):
         return text
-    return render.render_json(payload) if payload else ""
+    return render_json(payload) if payload else ""
 
 
 def check_type(text: str) -> str:

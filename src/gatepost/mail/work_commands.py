@@ -11,7 +11,7 @@ from gatepost.cli.command import LimitOption, Noun, TableRow, build_verb
 from gatepost.cli.current_agent import choose_actor
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import AS, JsonFlag, ParameterSpec, argument, option
-from gatepost.inbox import event_rendering as render
+from gatepost.core.quoting import quote, render_name
 from gatepost.inbox.event import Priority, Ref
 from gatepost.inbox.event_api import RefSpec
 from gatepost.mail import work_api as api, work_item as rules
@@ -104,7 +104,7 @@ def list_work(item: api.WorkItemView) -> TableRow:
         f"{item.parent.type}:{item.parent.id}" if item.parent else "",
         item.made_by,
         output.format_seconds(item.updated_at),
-        render.render_name(item.title),
+        render_name(item.title),
     ]
 
 
@@ -145,7 +145,7 @@ def show(item: Item, json: JsonFlag = False) -> None:
 
 
 def _build_event_row(event: api.WorkEventView) -> TableRow:
-    reason = render.quote(event.reason) if event.reason else ""
+    reason = quote(event.reason) if event.reason else ""
     return [event.type, event.sender, output.format_seconds(event.created_at), reason]
 
 

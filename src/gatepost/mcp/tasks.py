@@ -23,10 +23,10 @@ from mcp import MCPError, types
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 
+from gatepost.core.quoting import render_name
 from gatepost.errors import GatepostError, Late, NotFound, Unavailable, quote_value
 from gatepost.gates.decision import DecisionOutcome
 from gatepost.gates.decision_api import DecisionView, ShowDecision, WithdrawDecision
-from gatepost.inbox.event_rendering import render_name
 from gatepost.mcp.resources import send_checked
 from gatepost.mcp.server_port import Context, Host, Peer
 

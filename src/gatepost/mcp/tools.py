@@ -22,12 +22,13 @@ from mcp import MCPError, types
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from gatepost.core.quoting import quote, render_json, render_name
 from gatepost.core.signals import Topic
 from gatepost.errors import GatepostError, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.gates.decision_api import AskDecision, DecisionAnswerView, DecisionView
 from gatepost.gates.gate_api import GateView
 from gatepost.inbox.event_api import ItemView
-from gatepost.inbox.event_rendering import quote, render_event, render_json, render_name
+from gatepost.inbox.event_rendering import render_event
 from gatepost.inbox.item_api import BatchView, ClaimBatch, DrainInbox
 from gatepost.mail.mail_api import MailView, SentReplyView
 from gatepost.mail.work_api import NoteView, WorkEventView, WorkItemView

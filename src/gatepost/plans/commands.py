@@ -11,10 +11,10 @@ from gatepost.cli.current_agent import choose_agent, find_session_agent
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
+from gatepost.core.quoting import quote, render_name
 from gatepost.core.text import has_visible_text
 from gatepost.core.times import parse_instant
 from gatepost.errors import Invalid
-from gatepost.inbox import event_rendering as render
 from gatepost.plans.api import ChangePlan, CreatePlan, DeletePlan, ListPlans, PlanView, RunPlan, ShowPlan
 from gatepost.plans.missed_slots import GRACE
 from gatepost.plans.plan import CatchUp, PlanSpec, PlanStatus, read_schedule, require_schedule
@@ -107,7 +107,7 @@ def list_plans(plan: PlanView) -> TableRow:
         output.format_seconds(plan.next_run_at) or _get_state(plan),
         f"{plan.cron} {plan.time_zone}" if plan.cron is not None else "",
         str(plan.fired),
-        f"{render.render_name(plan.name)}: {render.quote(plan.instruction)}",
+        f"{render_name(plan.name)}: {quote(plan.instruction)}",
     ]
 
 
@@ -156,7 +156,7 @@ def next_fires(fire: FireView) -> TableRow:
     Example:
       gatepost plan next --owner analyst --within 7d
     """
-    what = fire.id if fire.kind is FireKind.TRIGGER else f"{fire.id} {render.render_name(fire.name)}"
+    what = fire.id if fire.kind is FireKind.TRIGGER else f"{fire.id} {render_name(fire.name)}"
     return [output.format_seconds(fire.at), fire.kind.value, fire.owner, what]
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gatepost.inbox import event_rendering as render
+from gatepost.core.quoting import render_session
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, Turn
 
 #: the first words of a reminder
@@ -36,7 +36,7 @@ def build_reminder(turns: Sequence[Turn]) -> Prompt | None:
         return None
     people = "A person waits" if len(unanswered) == 1 else f"{len(unanswered)} people wait"
     lines = [
-        f"- event {event} (session {render.render_session(session)})"
+        f"- event {event} (session {render_session(session)})"
         for session, event in list(unanswered.items())[:_MAX_PROMPTS]
     ]
     head = f"{HEADING} {people} for an answer. Use reply with the event, or end the cycle; you are not told again."

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from gatepost.core import text
 from gatepost.core.ports import Reader
+from gatepost.core.quoting import quote, render_name
 from gatepost.core.times import Instant, format_rfc3339
 from gatepost.directory.entity import Entity, EntityKind
-from gatepost.inbox.event_rendering import quote, render_name
 from gatepost.plans import actions as plan_actions
 from gatepost.plans.plan import Plan, PlanStatus
 from gatepost.residents import goal_and_memory_actions as notes

@@ -8,8 +8,8 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, current_agent, number, option
+from gatepost.core.quoting import quote, render_json, render_name
 from gatepost.directory.person_commands import NAME
-from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 from gatepost.spaces import api
 from gatepost.spaces.space import check_id
@@ -200,7 +200,7 @@ def _build_line(message: api.MessageView) -> str:
     data = message.data
     if isinstance(data, dict):  # where an agent's words were streamed is for programs
         data = {name: value for name, value in data.items() if name not in _STREAM_FIELDS} or None
-    data_text = f" {render.render_json(data)}" if data is not None else ""
-    sender = f"{render.render_name(message.sender_name)} ({message.sender_type})"
+    data_text = f" {render_json(data)}" if data is not None else ""
+    sender = f"{render_name(message.sender_name)} ({message.sender_type})"
     time = output.format_seconds(message.created_at)
-    return f"{message.seq}  {time}  {sender}: {render.quote(message.content)}{data_text}"
+    return f"{message.seq}  {time}  {sender}: {quote(message.content)}{data_text}"

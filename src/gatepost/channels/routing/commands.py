@@ -12,8 +12,8 @@ from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, json_limits as strict
+from gatepost.core.quoting import quote, render_json
 from gatepost.errors import Invalid, Malformed, quote_value
-from gatepost.inbox import event_rendering as render
 from gatepost.settings import Configuration
 
 unrouted = Noun("trigger", "Unrouted messages, which nobody got.")
@@ -260,7 +260,7 @@ def _build_message_row(message: api.UnroutedMessageView) -> TableRow:
         message.trigger or message.channel,
         message.session_id,
         state,
-        render.quote(message.content) if message.content else render.render_json(message.payload),
+        quote(message.content) if message.content else render_json(message.payload),
     ]
 
 

@@ -12,9 +12,9 @@ from gatepost.cli.command import LimitOption, VerbCommand, build_request_verb
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.core import times
+from gatepost.core.quoting import quote, render_name
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
-from gatepost.inbox import event_rendering as render
 from gatepost.inbox.event import USER_CHANNELS
 from gatepost.settings import Configuration
 
@@ -82,8 +82,8 @@ def _render_line(entry: SharedEntryView) -> str:
 
 
 def _describe(entry: SharedEntryView) -> str:
-    answer = f" -> {render.quote(entry.answer)}" if entry.answer is not None else ""
-    return f"{render.render_name(entry.sender or entry.sender_name or '?')}: {render.quote(entry.content)}{answer}"
+    answer = f" -> {quote(entry.answer)}" if entry.answer is not None else ""
+    return f"{render_name(entry.sender or entry.sender_name or '?')}: {quote(entry.content)}{answer}"
 
 
 def build_shared(name: str) -> VerbCommand:

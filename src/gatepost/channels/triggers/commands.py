@@ -20,8 +20,8 @@ from gatepost.cli import inputs, output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.core.quoting import quote
 from gatepost.errors import Invalid, quote_value
-from gatepost.inbox import event_rendering as render
 from gatepost.plans.commands import FIRE_COLUMNS, build_past_fire_row
 from gatepost.reports.fire_list_api import ListTriggerFires, PastFireView
 from gatepost.settings import Configuration
@@ -275,7 +275,7 @@ def list_triggers(trigger: api.TriggerView) -> TableRow:
       gatepost trigger list
       gatepost trigger list --provider telegram
     """
-    prompt = render.quote(trigger.prompt) if trigger.prompt else ""
+    prompt = quote(trigger.prompt) if trigger.prompt else ""
     scheme = trigger.scheme.value if trigger.scheme is not None else ""
     return [trigger.name, _get_state(trigger), trigger.provider, scheme, trigger.target or "rules", prompt]
 

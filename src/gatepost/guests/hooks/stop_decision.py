@@ -99,17 +99,17 @@ def _write_instruction(ctx: HookContext, agent: str) -> str:
 
 def _continue_with_answer(ctx: HookContext, decision: "Decision", answer: "Answer") -> Verdict:
     """Make the agent continue; the inbox shows it the answer (`ctx.decision_answer`)."""
+    from gatepost.core.quoting import quote, render_name
     from gatepost.core.text import count_bytes, truncate
     from gatepost.gates import decision as rules
     from gatepost.gates.decision import DecisionStatus
-    from gatepost.inbox import event_rendering as render
 
     revised_id = decision.id if decision.status is DecisionStatus.REVISING else None
     # An answer counts once: before its next stop the agent must ask again.
     ctx.update_state(lambda state: state._replace(turn=max(ctx.clock.now(), answer.at + 1), again=revised_id))
-    author = f" by {render.render_name(answer.by)}" if answer.by else ""
+    author = f" by {render_name(answer.by)}" if answer.by else ""
     outcome = "is to be revised, as asked for" if revised_id else "was answered"
-    text = f"The decision {decision.id} {outcome}{author}: {render.quote(rules.render_answer(decision, answer))}"
+    text = f"The decision {decision.id} {outcome}{author}: {quote(rules.render_answer(decision, answer))}"
     if (size := count_bytes(text)) > _MAX_ANSWER_BYTES:
         note = f" ... (cut, {size} bytes in all; the rest: gatepost decision show {decision.id})"
         text = truncate(text, _MAX_ANSWER_BYTES, note)

@@ -12,7 +12,7 @@ from gatepost.cli.command import Noun, TableRow
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
-from gatepost.inbox import event_rendering as render
+from gatepost.core.quoting import quote
 from gatepost.ledger.connections import api
 from gatepost.ledger.topic import LedgerId
 from gatepost.operations.operation import Request
@@ -166,4 +166,4 @@ def _is_over(view: api.ConnectionView) -> bool:
 
 
 def _quote_note(view: api.ConnectionView) -> str:
-    return render.quote(view.note) if view.note else ""
+    return quote(view.note) if view.note else ""

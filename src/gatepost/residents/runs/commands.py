@@ -9,8 +9,8 @@ from gatepost.cli.command import TableRow
 from gatepost.cli.gateway_or_store import CommandConnection
 from gatepost.core.escaping import escape_unsafe
 from gatepost.core.ports import Store
+from gatepost.core.quoting import quote
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
-from gatepost.inbox import event_rendering as render
 from gatepost.residents.agent_api import MindView
 from gatepost.residents.runs.api import ReplayRun, ReplayView, RunView, StepView, TurnView
 
@@ -76,7 +76,7 @@ def build_row(run: RunView) -> TableRow:
         str(run.prompt_tokens + run.completion_tokens),
         format_rfc3339(started_at - started_at % SECOND),
         run.limit.value if run.limit is not None else "",
-        render.quote(run.error or run.summary),
+        quote(run.error or run.summary),
     ]
 
 
