@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.core.dry_run import dry_run, dry_run_sync
 from gatepost.core.ports import Store, Transaction, needs_disk_space
 from gatepost.directory.authorization_actions import authorize_names
@@ -324,7 +325,7 @@ def _build_answer(request: Request[Any], answer: Any, key: str | None) -> Any:
     operation = request.operation
     if key is None or operation.batch is not None or operation.is_dry_run or operation.kind is Kind.READ:
         return answer
-    return None if operation.answer is None else msgspec.convert(answer, operation.answer)
+    return None if operation.answer is None else typed_json.convert(answer, operation.answer)
 
 
 def _find_end(request: Request[Any]) -> float:

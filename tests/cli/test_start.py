@@ -20,7 +20,7 @@ COMMON_MODULES = {
     *("gatepost.cli.root", "gatepost.client", "gatepost.client.request_retries"),
     *("gatepost.core", "gatepost.core.address", "gatepost.core.backoff", "gatepost.core.escaping"),
     *("gatepost.core.ids", "gatepost.core.json_limits", "gatepost.core.policy", "gatepost.core.ports"),
-    *("gatepost.core.signals", "gatepost.core.text", "gatepost.core.times"),
+    *("gatepost.core.signals", "gatepost.core.text", "gatepost.core.times", "gatepost.core.typed_json"),
     *("gatepost.directory", "gatepost.directory.entity", "gatepost.directory.entity_api"),
     *("gatepost.guests", "gatepost.guests.hooks", "gatepost.guests.hooks.host_process"),
     *("gatepost.guests.hooks.session_state", "gatepost.guests.session"),

@@ -20,6 +20,7 @@ from gatepost.channels.envelope import Envelope
 from gatepost.channels.provider import Button
 from gatepost.channels.triggers import actions as trigger_actions, rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core import typed_json
 from gatepost.core.escaping import escape_markdown
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.text import ParsedEnum
@@ -84,7 +85,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 def _decode_buttons(text: str | None) -> list[Button]:
-    return msgspec.json.decode(text, type=list[Button]) if text else []
+    return typed_json.decode(text, list[Button]) if text else []
 
 
 _MESSAGE: Final = Mapper(

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import msgspec
 
 from gatepost import errors
+from gatepost.core import typed_json
 from gatepost.core.backoff import Backoff
 from gatepost.errors import GatepostError, Invalid, Late, Refused, Unavailable
 from gatepost.operations.encoding import decode_answer, encode_request
@@ -142,7 +143,7 @@ def decode_event(request: Stream[R], event: StreamedView) -> R | None:
     operation = request.operation
     if operation.event is None:
         return cast("R", event)
-    return cast("R", msgspec.json.decode(event.data, type=operation.answer)) if event.event == operation.event else None
+    return cast("R", typed_json.decode(event.data, operation.answer)) if event.event == operation.event else None
 
 
 def get_resume_position(event: StreamedView) -> str:

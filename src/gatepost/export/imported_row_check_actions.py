@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
-import msgspec
 from msgspec import Meta
 
 from gatepost.channels.provider import Button
@@ -22,7 +21,7 @@ from gatepost.channels.triggers import actions as trigger_actions, rows as trigg
 from gatepost.channels.triggers.trigger import check_trigger_name
 from gatepost.channels.webhooks.verification import Scheme
 from gatepost.channels.wording.dotted_path import parse_path
-from gatepost.core import address, json_limits as strict
+from gatepost.core import address, json_limits as strict, typed_json
 from gatepost.core.times import MAX_INSTANT
 from gatepost.directory import key_actions as keys
 from gatepost.directory.entity import EntityKind
@@ -100,12 +99,12 @@ def _check_depth(value: str) -> None:
 
 def _fits(kind: Any) -> Check:
     """Return a check of a value."""
-    return partial(msgspec.convert, type=kind)
+    return partial(typed_json.convert, kind=kind)
 
 
 def _reads(kind: Any) -> Check:
     """Return a check of a text that is JSON."""
-    return msgspec.json.Decoder(kind).decode
+    return typed_json.make_decoder(kind)
 
 
 #: columns, and what checks a value in them

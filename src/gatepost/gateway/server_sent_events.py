@@ -31,6 +31,7 @@ import msgspec
 import structlog
 
 from gatepost.channels.shared_inbox import actions as shared_inbox
+from gatepost.core import typed_json
 from gatepost.core.ports import Reader
 from gatepost.core.signals import Frame, Topic
 from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
@@ -314,7 +315,7 @@ def _parse_cursor(text: str, topics: Sequence[Topic], *, is_combined: bool) -> d
 def decode_combined_cursor(text: str) -> Mapping[Topic, str]:
     """Return the positions of a combined stream by the topics that it had."""
     try:
-        values = msgspec.json.decode(base64.b64decode(text, b"-_", validate=True), type=dict[str, str])
+        values = typed_json.decode(base64.b64decode(text, b"-_", validate=True), dict[str, str])
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
         raise _build_cursor_error(text) from None
     return {Topic.parse(topic): value for topic, value in values.items()}

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.core.ports import Transaction
 from gatepost.directory import entity_actions as directory, sign_in_actions as sign_in
 from gatepost.directory.key_handlers import generate_secret, view_caller
@@ -54,7 +55,7 @@ async def answer_sign_in(state: GatewayState, _: SignIn, exchange: HttpExchange)
     if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise NotJson("the token is not sent as JSON", hint="send Content-Type: application/json")
     try:
-        body = msgspec.json.decode(await exchange.read_body(_MAX_BODY), type=_Body)
+        body = typed_json.decode(await exchange.read_body(_MAX_BODY), _Body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise Malformed("the body is not a JSON object with a `token`") from None
     await _check_link(state, exchange, body.token)

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.core.ports import Transaction
 from gatepost.errors import Unavailable
 from gatepost.ledger.public_ledger import LedgerReceipt, TransactionId
@@ -82,5 +83,5 @@ def _read(tx: Transaction, network: str, step: str) -> tuple[TransactionId, Ledg
     row = tx.fetch_one("ledger/ledger_steps/read", network=network, step=step)
     if row is None:
         raise Unavailable(f"the step {step!r} was just finished by another process")
-    receipt = msgspec.json.decode(row.receipt, type=LedgerReceipt) if row.receipt is not None else None
+    receipt = typed_json.decode(row.receipt, LedgerReceipt) if row.receipt is not None else None
     return TransactionId.parse(row.transaction_id), receipt

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from gatepost.core import typed_json
 from gatepost.ledger.hcs import hcs1_files as hcs1, hcs10_messages as hcs10
 from gatepost.ledger.topic import MAX_MESSAGE_SIZE
 
@@ -65,12 +66,12 @@ class LedgerMessage(Struct, frozen=True, kw_only=True):
 def has_content(content: bytes, record: str) -> bool:
     """Return False if a message names the hash of a content, and the record in the store (JSON) has another."""
     try:
-        document: dict[str, Any] = msgspec.json.decode(content, type=dict)
-        data: dict[str, Any] = msgspec.json.decode(record, type=dict)
+        document: dict[str, Any] = typed_json.decode(content, dict)
+        data: dict[str, Any] = typed_json.decode(record, dict)
     except msgspec.MsgspecError:
         return True
     if isinstance(document.get("data"), str) and '"sha384"' in document["data"]:
-        posted = msgspec.json.decode(document["data"], type=dict).get("sha384")
+        posted = typed_json.decode(document["data"], dict).get("sha384")
         return bool(posted == sha384(hcs10.encode(data)).hexdigest())
     for field in ("note", "reason"):
         posted = document.get(field)

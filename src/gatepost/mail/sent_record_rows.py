@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
+from gatepost.core import typed_json
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import Invalid, LimitReached
@@ -21,7 +21,7 @@ _RECIPIENT: Final = Mapper(MailRecipient)
 _SENT_RECORD: Final = Mapper(
     SentRecord,
     without="data ref recipients states notified has_added_item",
-    targets=msgspec.json.Decoder(tuple[str, ...]).decode,
+    targets=typed_json.make_decoder(tuple[str, ...]),
 )
 _DATA_TYPES: Final = {data_type.kind: data_type for data_type in (MailData, NoteData, EventData)}
 _COLUMNS: Final = "id kind thread reply_to event ack ack_deadline dedup_key hops post deliver_at"
@@ -192,7 +192,7 @@ def check_row(columns: Mapping[str, Any]) -> None:
 def _build_record(row: Row) -> SentRecord[Any]:
     record = _SENT_RECORD.read(
         row,
-        data=msgspec.json.decode(row.data, type=_DATA_TYPES[row.kind]),
+        data=typed_json.decode(row.data, _DATA_TYPES[row.kind]),
         ref=Ref(row.ref_type, row.ref_id) if row.ref_type else None,
     )
     if record.kind == MailData.kind and (not record.targets or record.thread is None):

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import inspect
 
+from gatepost.core import typed_json
 from gatepost.errors import Invalid, Malformed, quote_value
 from gatepost.operations.operation import Operation, Request
 from gatepost.operations.synonyms import find_meant_field
@@ -51,8 +52,8 @@ class RequestDecoder:
         if operation.has_body and operation.path_fields:
             self.body = _build_body(operation.request, own_fields)
         self._body_fields = tuple(field.name for field in own_fields) if operation.has_body else ()
-        self._decode = msgspec.json.Decoder(self.body).decode
-        self._decode_request = msgspec.json.Decoder(self._request).decode
+        self._decode = typed_json.make_decoder(self.body)
+        self._decode_request = typed_json.make_decoder(self._request)
         #: whether a request without a body, or with null, is one with an empty object; a PATCH says what it changes
         self.is_body_optional = not (
             operation.method == "PATCH" or operation.requires_body or any(field.required for field in own_fields)
@@ -107,7 +108,7 @@ class RequestDecoder:
 
     def _convert(self, values: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> Request[Any]:
         try:
-            request: Request[Any] = msgspec.convert(values, self._request)
+            request: Request[Any] = typed_json.convert(values, self._request)
         except msgspec.ValidationError:
             raise explain(self._request, values, labels=labels) from None
         return request
@@ -147,7 +148,7 @@ def _decode_json(body: bytes, kind: type, decode: Callable[[bytes], Any]) -> Any
 def _rename_synonyms(body: bytes, kind: Any) -> bytes | None:
     """Return a body with the names of the fields that are meant; None if there is nothing to rename."""
     try:
-        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        parts = typed_json.decode(body, dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError):
         return None
     fields = {field.encode_name for field in msgspec.structs.fields(kind)}
@@ -163,7 +164,7 @@ def _explain_body(body: bytes, kind: Any) -> Invalid:
     try:
         if len(body) <= _MAX_PARSED_LENGTH:
             return explain(kind, json.loads(body))
-        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        parts = typed_json.decode(body, dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         return explain(kind, _abridge(body))
     except (ValueError, RecursionError):  # further on it is not JSON; msgspec's errors are ValueErrors, too
@@ -176,7 +177,7 @@ def _explain_body(body: bytes, kind: Any) -> Invalid:
         if raw is None and field.required:
             return explain(kind, {})
         try:
-            _ = raw and msgspec.json.decode(raw, type=field.type)
+            _ = raw and typed_json.make_decoder(field.type)(raw)
         except (ValueError, RecursionError):
             return explain(field.type, _abridge(bytes(raw or b"")), (field.encode_name,))
     return explain(kind, None)
@@ -187,7 +188,7 @@ def _abridge(raw: bytes) -> Any:
     if len(raw) <= _MAX_PARSED_LENGTH:
         return json.loads(raw)
     if raw.lstrip().startswith(b'"'):
-        return msgspec.json.decode(raw, type=str)
+        return typed_json.decode(raw, str)
     return {b"[": [], b"{": {}}.get(raw.lstrip()[:1], "...")
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.errors import Invalid, quote_value
 from gatepost.operations.operation import Request
 from gatepost.operations.validation import NO_LABELS
@@ -56,7 +57,7 @@ def _list_fields(request: type[Request[Any]]) -> tuple[msgspec.structs.FieldInfo
 def decode_answer(request: Request[R], body: bytes) -> R:
     """Return the answer of a request that succeeded."""
     kind = request.operation.answer
-    return cast("R", None if kind is None else msgspec.json.decode(body, type=kind))
+    return cast("R", None if kind is None else typed_json.decode(body, kind))
 
 
 def encode_json(value: Any) -> bytes:

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import inspect
 
-from gatepost.core import json_limits
+from gatepost.core import json_limits, typed_json
 from gatepost.core.text import find_unstorable
 from gatepost.errors import GatepostError, Invalid, quote_value
 
@@ -97,7 +97,7 @@ def convert(
     document = _omit_nulls(info, document)
     try:
         json_limits.encode_json(document, _join(path, labels).removeprefix("the "), limit)
-        return msgspec.convert(document, kind)
+        return typed_json.convert(document, kind)
     except msgspec.ValidationError:
         raise explain(kind, document, path, labels=labels) from None
     except Invalid as error:

@@ -37,7 +37,7 @@ from gatepost.channels.triggers.trigger import (
     parse_active_hours,
 )
 from gatepost.channels.webhooks.verification import Scheme
-from gatepost.core import address
+from gatepost.core import address, typed_json
 from gatepost.core.text import parse_field
 from gatepost.core.times import parse_duration, parse_instant
 from gatepost.errors import Invalid
@@ -81,7 +81,7 @@ def _read_table(table: Mapping[str, Any]) -> TriggerTable:
     # TOML has dates and times of its own
     values = {key: value.isoformat() if isinstance(value, date | time) else value for key, value in table.items()}
     try:
-        return msgspec.convert(values, TriggerTable)
+        return typed_json.convert(values, TriggerTable)
     except msgspec.ValidationError:
         raise explain(TriggerTable, values) from None
 

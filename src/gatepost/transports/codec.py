@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.core.signals import Frame, Signal, Topic, TransportMessage
 from gatepost.errors import GatepostError, quote_value
 from gatepost.inbox.event import Event, Item
@@ -98,7 +99,7 @@ def decode_event(document: dict[str, Any]) -> Event | None:
     try:
         fields = _OPTIONAL_FIELDS | document
         occurred_at = fields["occurredAt"] or fields["createdAt"]
-        return msgspec.convert(fields | {"occurredAt": occurred_at, "timestamp": occurred_at}, EventView).to_event()
+        return typed_json.convert(fields | {"occurredAt": occurred_at, "timestamp": occurred_at}, EventView).to_event()
     except _DECODE_ERRORS:
         return None
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from gatepost.channels.routing import rule as route_rule
 from gatepost.channels.routing.rule import ANY_CHANNEL, ROUTING, RouteRule, RouteSpec
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
+from gatepost.core import typed_json
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
@@ -28,11 +28,11 @@ _CHANNELS: Final = (ANY_CHANNEL, *BUILT_IN_PROVIDERS, *OWN_CHANNELS)
 
 
 def decode_filters(text: str) -> dict[str, Json]:
-    return msgspec.json.decode(text, type=dict[str, Json])
+    return typed_json.decode(text, dict[str, Json])
 
 
 def decode_targets(text: str) -> tuple[str, ...]:
-    return msgspec.json.decode(text, type=tuple[str, ...])
+    return typed_json.decode(text, tuple[str, ...])
 
 
 _RULE: Final = Mapper(RouteRule, filters=decode_filters, targets=decode_targets)

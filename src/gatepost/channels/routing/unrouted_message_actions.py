@@ -14,7 +14,7 @@ from gatepost.channels.routing import rule_actions as routing_rules
 from gatepost.channels.routing.api import EventFields, UnroutedMessage, UnroutedOutcome, UnroutedReason
 from gatepost.channels.triggers import actions as triggers, rows as trigger_rows
 from gatepost.channels.triggers.trigger import Trigger
-from gatepost.core import json_limits as strict
+from gatepost.core import json_limits as strict, typed_json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
@@ -30,11 +30,11 @@ _ENVELOPE_FIELDS: Final = frozenset(
 
 
 def decode_envelope(text: str) -> Envelope:
-    return msgspec.json.decode(text, type=Envelope)
+    return typed_json.decode(text, Envelope)
 
 
 def decode_event(text: str) -> EventFields:
-    return msgspec.json.decode(text, type=EventFields)
+    return typed_json.decode(text, EventFields)
 
 
 _MESSAGE: Final = Mapper(UnroutedMessage, envelope=decode_envelope, event=decode_event)

@@ -29,6 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from gatepost.channels.speech.transcriber import SpeechRefused, SpokenSegment, Transcript, compute_confidence
+from gatepost.core import typed_json
 from gatepost.errors import Unavailable, quote_value
 
 #: samples a second of what is transcribed
@@ -158,7 +159,7 @@ async def _read_answer(process: Process) -> _WorkerAnswer | None:
     """Return the next line of a process; None if there is none."""
     assert process.stdout is not None
     try:
-        return msgspec.json.decode(await process.stdout.readline(), type=_WorkerAnswer)
+        return typed_json.decode(await process.stdout.readline(), _WorkerAnswer)
     except (msgspec.MsgspecError, ValueError):
         return None
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gatepost.channels.speech.transcriber import SpeechRefused, SpokenSegment, Transcript, compute_confidence
+from gatepost.core import typed_json
 from gatepost.errors import Invalid, Unavailable, quote_value
 from gatepost.telemetry import hide_secrets
 
@@ -82,7 +83,7 @@ class OpenAiTranscriber:
                 failure.retry_after = min(float(retry_after), 3_600.0)
             raise failure
         try:
-            answer = msgspec.json.decode(response.content, type=_Transcript)
+            answer = typed_json.decode(response.content, _Transcript)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise Unavailable("the answer of the speech service cannot be read") from None
         return Transcript(answer.text.strip(), compute_confidence(answer.segments or []))

@@ -20,6 +20,7 @@ from gatepost.channels.intake_actions import Received
 from gatepost.channels.provider import Recording
 from gatepost.channels.triggers import rows as triggers
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.core import typed_json
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.text import has_visible_text
@@ -105,7 +106,7 @@ def lock(tx: Transaction, id: str) -> Voice | None:
     row = tx.fetch_one("channels/channel_messages/find_voice", id=id)
     if row is None:
         return None
-    envelope = msgspec.json.decode(row.envelope, type=Envelope)
+    envelope = typed_json.decode(row.envelope, Envelope)
     return Voice(row.id, row.trigger, row.dedup_key, row.person_name, envelope, row.state, row.due_at)
 
 

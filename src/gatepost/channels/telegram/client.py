@@ -27,6 +27,7 @@ from gatepost.channels.telegram.bot_port import (
 )
 from gatepost.channels.telegram.message_parts import FormattedText, TextEntity, clean_text
 from gatepost.channels.telegram.update import ALLOWED_UPDATES, BotIdentity
+from gatepost.core import typed_json
 from gatepost.core.json_limits import Json
 from gatepost.errors import Invalid, Unavailable, quote_value
 from gatepost.telemetry import hide_secrets
@@ -193,14 +194,14 @@ class TelegramClient:
         """Call a method, and return its result as a record."""
         result = await self._call(method, values or {})
         try:
-            return msgspec.convert(result, kind)
+            return typed_json.convert(result, kind)
         except msgspec.ValidationError as error:
             raise Unavailable(f"the answer of Telegram to {method} cannot be read: {error}") from None
 
     async def _call(self, method: str, values: Mapping[str, Json], *, wait: float = 0.0) -> Any:
         status, content = await self._request("POST", f"/bot{self._token}/{method}", method, body=values, wait=wait)
         try:
-            answer = msgspec.json.decode(content, type=_Answer)
+            answer = typed_json.decode(content, _Answer)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise Unavailable(f"Telegram answered to {method} with the status {status}, and not in JSON") from None
         if answer.ok and status < 300:

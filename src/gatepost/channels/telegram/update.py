@@ -28,10 +28,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, field
 
 from gatepost.channels.provider import Recording, UserMessage
 from gatepost.channels.telegram.message_parts import clean_text, count_units, slice_units
+from gatepost.core import typed_json
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, SECOND
@@ -216,16 +217,16 @@ def _parse_content(update: Mapping[str, Json], bot: BotIdentity) -> UpdateConten
         case {"edited_message": raw}:
             return _parse_message(raw, bot, is_edited=True)
         case {"callback_query": raw}:
-            return _parse_press(convert(raw, WireCallbackQuery))
+            return _parse_press(typed_json.convert(raw, WireCallbackQuery))
         case {"my_chat_member": raw}:
-            return _parse_membership(convert(raw, WireMemberUpdate))
+            return _parse_membership(typed_json.convert(raw, WireMemberUpdate))
         case _:
             kinds = [name for name in update if name != "update_id"]
             return Ignored(f"an update of the kind {quote_value(kinds[0])}" if kinds else "an update without a kind")
 
 
 def _parse_message(raw: Json, bot: BotIdentity, *, is_edited: bool) -> UpdateContent:
-    message = convert(raw, WireMessage)
+    message = typed_json.convert(raw, WireMessage)
     if message.migrate_to_chat_id is not None:
         return ChatMigration(old_chat=message.chat.id, new_chat=message.migrate_to_chat_id)
     if message.migrate_from_chat_id is not None:

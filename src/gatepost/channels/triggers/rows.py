@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from gatepost.channels.triggers.trigger import Trigger, TriggerConfig
+from gatepost.core import typed_json
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.times import Instant
 from gatepost.stores.row_mapping import Mapper, fetch_row, get_columns
@@ -15,7 +16,7 @@ def encode_config(config: TriggerConfig) -> str:
 
 
 def decode_config(text: str) -> TriggerConfig:
-    return msgspec.json.decode(text, type=TriggerConfig)
+    return typed_json.decode(text, TriggerConfig)
 
 
 _TRIGGER: Final = Mapper(Trigger, config=decode_config)

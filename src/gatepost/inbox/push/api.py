@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, DecodeError, Meta, Raw, UnsetType
-from msgspec.json import decode
 from msgspec.structs import replace
 
-from gatepost.core import address
+from gatepost.core import address, typed_json
 from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
 from gatepost.inbox.event import Delivery, EventType, PushResult
 from gatepost.inbox.event_api import RefSpec
@@ -204,7 +203,7 @@ class PushEvents(Request[PushOutcomesView]):
     def has_own_dedup_key(self) -> bool:
         """Whether a repeat of every push is found: only then may a batch whose answer was lost be sent again."""
         try:
-            return all(decode(push, type=PushEvent).has_own_dedup_key for push in self.pushes)
+            return all(typed_json.decode(push, PushEvent).has_own_dedup_key for push in self.pushes)
         except (DecodeError, UnicodeDecodeError, RecursionError):
             return False
 

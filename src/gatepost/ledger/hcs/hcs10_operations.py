@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct, field
 
-from gatepost.core import json_limits as strict
+from gatepost.core import json_limits as strict, typed_json
 from gatepost.core.json_limits import Json
 from gatepost.core.text import parse_field
 from gatepost.errors import Invalid, TooLarge, quote_value
@@ -112,7 +112,7 @@ def _convert(kind: type[Operation], fields: dict[str, Any]) -> Operation:
                 raise explain(str, fields[name], (name,))
             fields[name] = parse_field(name, fields[name], parse)
     try:
-        return msgspec.convert(fields, kind)
+        return typed_json.convert(fields, kind)
     except msgspec.ValidationError:
         raise explain(kind, fields) from None
 

@@ -16,6 +16,7 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
+from gatepost.core import typed_json
 from gatepost.errors import Invalid, Unavailable, quote_value
 from gatepost.ledger.hedera.keys import convert_mirror_key
 from gatepost.ledger.hedera.outcome import DUPLICATE, SUCCESS, TransactionOutcome
@@ -270,7 +271,7 @@ class MirrorNode:
                         return None
                     if response.status_code != _OK:
                         raise self._build_failure(response)
-                    return msgspec.json.decode(bytes(content), type=answer_type)
+                    return typed_json.decode(bytes(content), answer_type)
 
     def _build_failure(self, response: httpx2.Response) -> Unavailable:
         is_limit = response.status_code == _TOO_MANY_REQUESTS

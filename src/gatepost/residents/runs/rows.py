@@ -8,6 +8,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 import msgspec
 
+from gatepost.core import typed_json
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import Instant
 from gatepost.residents.mind_compaction import MindSummaries
@@ -17,11 +18,11 @@ from gatepost.residents.runs.run import Run, RunStatus, Step
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, get_columns
 
 RUN: Final = Mapper(Run)
-MIND: Final = Mapper(MindSummaries, summaries=msgspec.json.Decoder(tuple[str, ...]).decode)
+MIND: Final = Mapper(MindSummaries, summaries=typed_json.make_decoder(tuple[str, ...]))
 #: more steps than any run has
 NO_LIMIT: Final = 2**31 - 1
 _KINDS: Final[dict[type[Turn], str]] = {Prompt: "prompt", ModelReply: "reply", CallResult: "result"}
-_DECODERS: Final = {kind: msgspec.json.Decoder(turn).decode for turn, kind in _KINDS.items()}
+_DECODERS: Final = {kind: typed_json.make_decoder(turn) for turn, kind in _KINDS.items()}
 _encode_turn: Final = msgspec.json.Encoder().encode
 
 
