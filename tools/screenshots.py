@@ -119,6 +119,8 @@ def find_addresses(gateway: GatewayProcess) -> dict[str, str]:
         "topic": f"/ledger/{topic['id']}",
         "health": "/health",
         "settings": "/settings",
+        "settings-integrations": "/settings/integrations",
+        "settings-values": "/settings/values",
         "items": "/items",
     }
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gatepost.residents.runs.api import *
     from gatepost.residents.stream_api import *
     from gatepost.residents.usage_api import *
+    from gatepost.settings.api import *
     from gatepost.spaces.api import *
 
 #: the names that each module has
@@ -131,6 +132,7 @@ _NAMES: Final = {
     "residents.usage_api": (
         "BudgetPage BudgetStatusView ListBudgets ListExpensiveRuns ShowUsage UsageDimension UsagePage UsageView"
     ),
+    "settings.api": "SettingView SettingsView ShowSettings",
     "spaces.api": (
         "AddMember ArchiveSpace CreateSpace ListMembers ListSpaces ListedSpaceView MarkRead MemberView MessagePage "
         "MessageView NewSpaceView PostMessage ReadMessages RemoveMember RenameSpace ShowSpace SpacePage SpaceView "

@@ -103,6 +103,7 @@ CALL_CASES: Final = {
     "GET /api/agents/{name}/mind": CallCase(path=THINKER_PATH),
     "GET /api/agents/{name}/memories": CallCase(path=THINKER_PATH),
     "GET /api/models": CallCase(),
+    "GET /api/settings": CallCase(),
     "GET /api/agents/{name}/goals": CallCase(path=THINKER_PATH),
     "GET /api/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),
     "GET /api/usage/runs": CallCase(EXPECT_OWN, other_queries=[{"agent": "thinker"}]),

@@ -2770,6 +2770,34 @@ export interface SessionPage {
   next: string | null;
 }
 
+export interface Setting {
+  name: string;
+  meaning: string;
+  /** what a value looks like */
+  form: string;
+  /** its value, without passwords and secrets; null if it has none */
+  value: string | null;
+  default: string | null;
+  /** where the value is from: `default`, the settings file, or a variable */
+  origin: string;
+  /** the environment variable that sets it, and is stronger than the file */
+  variable: string;
+  /** how the settings file sets it */
+  line: string;
+  /** the value that it has when the gateway starts again, if that is another one */
+  nextValue: string | null;
+}
+
+export interface Settings {
+  /** the folder of the gateway */
+  home: string | null;
+  /** the settings file; null if there is none */
+  file: string | null;
+  /** why the settings file cannot be read now */
+  problem: string | null;
+  settings: Setting[];
+}
+
 /** The command that sets up one agent program, for a shell on the machine of the gateway. */
 export interface SetupCommand {
   host: string;
@@ -2902,6 +2930,9 @@ export interface ShowRun {
 export interface ShowSession {
   id: string;
 }
+
+/** What `showSettings` asks. */
+export type ShowSettings = Record<string, never>;
 
 /** What `showSharedEntry` asks. */
 export interface ShowSharedEntry {

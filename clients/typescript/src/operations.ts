@@ -177,6 +177,7 @@ import type {
   SentReply,
   Session,
   SessionPage,
+  Settings,
   SharedEntry,
   SharedEntryPage,
   ShowAccount,
@@ -199,6 +200,7 @@ import type {
   ShowRoute,
   ShowRun,
   ShowSession,
+  ShowSettings,
   ShowSharedEntry,
   ShowSpace,
   ShowTopic,
@@ -863,6 +865,11 @@ export abstract class Operations {
   /** Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID. */
   watchRun(request: WatchRun, options?: StreamOptions): AsyncGenerator<GatepostEvent> {
     return this.watch("/api/runs/{id}/stream", request, options);
+  }
+
+  /** Show every setting of the gateway, its value, and where the value is from. Passwords are masked. */
+  showSettings(request: ShowSettings = {}, options?: CallOptions): Promise<Settings> {
+    return this.call(["GET", "/api/settings", "safe"], request, options);
   }
 
   /**

@@ -13,7 +13,7 @@ from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.gateway_or_store import find_gateway, get_folder
 from gatepost.cli.parameters import JsonFlag, NoOpenFlag, number, option
 from gatepost.errors import Invalid, Unavailable
-from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name
+from gatepost.settings import FILE, HOME, Converter, gateway_files, list_settings, variable_name, write_value
 
 
 def init(
@@ -74,10 +74,8 @@ def build_template() -> str:
         parts.append(f"\n[{section}]\n" if section else "")
         for name, field in group:
             converter: Converter = field.metadata["converter"]
-            value = converter.format(field.default) if field.default is not None else "..."
-            quoted = f'"{value}"' if converter.is_quoted or field.default is None else value
             parts.append(f"\n# {field.metadata['meaning']} [{variable_name(name)}]\n")
-            parts.append(f"# {name.rpartition('.')[2]} = {quoted}\n")
+            parts.append(f"# {name.rpartition('.')[2]} = {write_value(converter, field.default)}\n")
             parts += [f"#   {line}\n" for line in field.metadata["example"].splitlines()]
     return "".join(parts)
 

@@ -16,6 +16,7 @@ from gatepost.gateway.stream_readers import LiveStreams
 from gatepost.gateway.webhook_endpoints import UnverifiedBodies
 from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.model_port import Model
+from gatepost.settings import Configuration
 from gatepost.transports.signal_bus import SignalBus
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class GatewayState:
     page_folder: Path = PAGE_FOLDER
     #: None if this gateway has none
     channels: Channels | None = None
+    #: None if a program put this gateway together
+    configuration: Configuration | None = None
     caller_locks: CallerLocks = field(default_factory=CallerLocks)
     large_bodies: LargeBodies = field(default_factory=LargeBodies)
     unverified_bodies: UnverifiedBodies = field(default_factory=UnverifiedBodies)

@@ -132,6 +132,7 @@ async def open_gateway(configuration: Configuration) -> AsyncIterator[Gateway]:
             open_model=deps.get_model,
             hosts=frozenset(settings.gateway.hosts),
             channels=channels,
+            configuration=configuration,
             stream_limits=StreamLimits(settings.gateway.streams),
         )
         yield Gateway(state=state, worker=worker)

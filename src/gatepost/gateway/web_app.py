@@ -11,7 +11,7 @@ import structlog
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
-from gatepost.gateway import health_checks, sign_in_endpoint, stream_contents, webhook_endpoints  # noqa: F401 (handlers)
+from gatepost.gateway import health_checks, settings_view, sign_in_endpoint, stream_contents, webhook_endpoints  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive, Scope, Send, encode

@@ -20,6 +20,8 @@ from gatepost.settings.loading import (
     find_near_misses,
     load,
     resolve_variables,
+    write_line,
+    write_value,
 )
 
 __all__ = [
@@ -38,4 +40,6 @@ __all__ = [
     "mask_passwords",
     "resolve_variables",
     "variable_name",
+    "write_line",
+    "write_value",
 ]

@@ -85,6 +85,19 @@ def load(environ: Mapping[str, str] | None = None) -> Configuration:
     return Configuration(home=home, home_origin=home_origin, file=file, settings=settings, values=values)
 
 
+def write_line(name: str, value: Value) -> str:
+    """Return how the settings file sets a value: a line, below that of its section."""
+    section, _, key = name.rpartition(".")
+    return (f"[{section}]\n" if section else "") + f"{key} = {write_value(value.converter, value.value)}"
+
+
+def write_value(converter: Converter, value: Any) -> str:
+    """Return a value as TOML; dots stand for one that is not there, or that is not shown."""
+    text = converter.format(value) if value is not None else "..."
+    text = "..." if mask_passwords(text) != text or "***" in text else text
+    return f'"{text}"' if converter.is_quoted or text == "..." else text
+
+
 def resolve_variables(environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the variables of a process that is in another folder, to be read here: paths in them become absolute."""
     variables = dict(environ)

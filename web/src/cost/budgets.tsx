@@ -17,11 +17,12 @@ export function BudgetList({ agent }: { agent: string | undefined }) {
   if (value === undefined) return error === undefined ? <Skeleton rows={4} /> : <Failure error={error} onRetry={reload} />;
   if (value.items.length === 0) {
     return (
-      <div class="card pad sm muted">
+      <div class="card pad sm muted stack gap-2 start">
         <p>{agent === undefined ? "No agent has a budget: each may use as much as it likes." : "It has no budget."}</p>
-        <p>
-          A budget is in the <code>config</code> of an agent: <code>"budget": {"{"}"tokens": 2000000, "per": "day"{"}"}</code>
-        </p>
+        <p>A budget is in the form of an agent: open the agent, and choose Change.</p>
+        <a class="button small" href="/agents">
+          Open the agents
+        </a>
       </div>
     );
   }

@@ -68,7 +68,7 @@ function CostPage() {
           </button>
         )}
       </header>
-      <div class="view-body is-wide stack gap-5">
+      <div class="view-body stack gap-5">
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : (

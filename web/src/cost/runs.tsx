@@ -74,7 +74,7 @@ function FilteredRuns() {
         </a>
         <h1>Most expensive runs</h1>
       </header>
-      <div class="view-body is-wide stack gap-5">
+      <div class="view-body stack gap-5">
         <Chips />
         {value === undefined ? (
           error === undefined ? (

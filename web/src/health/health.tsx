@@ -52,7 +52,7 @@ export default function Health() {
           ))}
         </nav>
       </header>
-      <div class="view-body is-wide stack gap-5">
+      <div class="view-body stack gap-5">
         {health.error !== undefined && health.value === undefined ? (
           <Failure error={health.error} onRetry={health.reload} />
         ) : (

@@ -54,7 +54,7 @@ export default function Home() {
       <header class="view-head">
         <h1>Home</h1>
       </header>
-      <div class="view-body is-wide home">
+      <div class="view-body home">
         {error !== undefined && value === undefined ? (
           <Failure error={error} onRetry={reload} />
         ) : (

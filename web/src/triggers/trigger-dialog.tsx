@@ -7,8 +7,8 @@ import { entities } from "../data/live.js";
 import { client } from "../data/session.js";
 import { dropKeys } from "../early-keys.js";
 import { buildPath, navigate } from "../router.js";
-import { CopyButton } from "../ui/copy-button.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
+import { SecretDialog } from "../ui/secret-dialog.js";
 import { useSubmission } from "../ui/submission.js";
 import { formatJson, toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
@@ -18,6 +18,8 @@ import { BotFields, readBot, readSchedule, ScheduleFields } from "./provider-fie
 interface TriggerDialogProps {
   /** The trigger to change; without one a trigger is added. */
   trigger?: Trigger;
+  /** That of the new one. */
+  wanted?: string | undefined;
   onClose: () => void;
   onDone: () => void;
 }
@@ -25,8 +27,8 @@ interface TriggerDialogProps {
 /** Services that give the secret to you. */
 const GIVEN_SECRETS: readonly Scheme[] = ["slack", "stripe"];
 
-export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) {
-  const [provider, setProvider] = useState(trigger?.provider ?? "webhook");
+export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: TriggerDialogProps) {
+  const [provider, setProvider] = useState(trigger?.provider ?? wanted);
   const [scheme, setScheme] = useState<Scheme>(trigger?.scheme ?? "header");
   const { isBusy, submit } = useSubmission();
   const [created, setCreated] = useState<{ name: string; secret: string } | undefined>(undefined);
@@ -62,7 +64,13 @@ export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) 
       return true;
     });
   };
-  if (created !== undefined) return <SecretDialog {...created} onClose={onClose} />;
+  if (created !== undefined) {
+    const close = () => {
+      onClose();
+      navigate(buildPath("triggers", created.name));
+    };
+    return <SecretDialog title="Give this to the service" texts={{ Address: `${location.origin}/hooks/${created.name}`, Secret: created.secret }} note="The secret is not shown again." onClose={close} />;
+  }
   return (
     <Dialog title={trigger === undefined ? "New trigger" : `Change ${toLine(trigger.name, 40)}`} onClose={onClose}>
       <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void save(event.currentTarget))}>
@@ -147,39 +155,6 @@ export function TriggerDialog({ trigger, onClose, onDone }: TriggerDialogProps) 
 }
 
 /** What the service outside needs; the secret is not shown again. */
-function SecretDialog({ name, secret, onClose }: { name: string; secret: string; onClose: () => void }) {
-  const address = `${location.origin}/hooks/${name}`;
-  const close = () => {
-    onClose();
-    navigate(buildPath("triggers", name));
-  };
-  return (
-    <Dialog title="Give this to the service" onClose={close}>
-      <div class="dialog-body stack gap-3">
-        <div class="label">
-          Address
-          <span class="secret-row line gap-2">
-            <code class="grow text">{address}</code>
-            <CopyButton text={address} label="Copy the address" />
-          </span>
-        </div>
-        <div class="label">
-          Secret
-          <span class="secret-row line gap-2">
-            <code class="grow text">{secret}</code>
-            <CopyButton text={secret} label="Copy the secret" />
-          </span>
-        </div>
-        <p class="notice">The secret is not shown again.</p>
-        <div class="line end gap-2">
-          <button class="button primary" onClick={close} autoFocus>
-            Done
-          </button>
-        </div>
-      </div>
-    </Dialog>
-  );
-}
 
 function readProvider(provider: string, read: (name: string) => string): object {
   if (provider === "cron") return readSchedule(read);

@@ -32,7 +32,8 @@ function TriggerList() {
   const provider = query.value.get("provider") ?? undefined;
   const { value, error, reload } = useLoad((signal) => listTriggers(signal), []);
   useFollow(reload, isAboutTriggers);
-  const [isCreating, setCreating] = useState(false);
+  const wanted = query.value.get("new") ?? undefined;
+  const [isCreating, setCreating] = useState(wanted !== undefined);
   const providers = [...new Set(value?.map((trigger) => trigger.provider))].sort();
   const list = (value ?? []).filter((trigger) => provider === undefined || trigger.provider === provider);
   const { index } = useRowKeys("Triggers", list, (trigger) => navigate(buildPath("triggers", trigger.name)));
@@ -73,7 +74,7 @@ function TriggerList() {
           </ul>
         )}
       </div>
-      {isCreating && <TriggerDialog onClose={() => setCreating(false)} onDone={reload} />}
+      {isCreating && <TriggerDialog wanted={wanted} onClose={() => (setCreating(false), changeQuery({ new: undefined }))} onDone={reload} />}
     </>
   );
 }
