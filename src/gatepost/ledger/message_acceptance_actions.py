@@ -282,7 +282,7 @@ def _take_foreign_mail(
     if connection_rows.read_message_count(tx, connection.number, hour) >= tx.policy.ledger_hourly:
         raise MessageRefused(f"{tx.policy.ledger_hourly} messages in an hour are the limit for an agent outside")
     text = _resolve_data(operation.data, files)
-    connection_rows.count_message(tx, connection.number, hour)
+    tx.execute_later("ledger/connections/count_message", number=connection.number, hour=hour)
     assert connection.peer is not None
     peer = directory.find(tx, connection.peer)
     data = message_decoding.parse_mail_data(text)

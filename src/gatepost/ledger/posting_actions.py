@@ -20,6 +20,7 @@ from gatepost.ledger.topic import LedgerId, LedgerTopic, TopicKind
 from gatepost.mail import ledger_delivery, sent_record_rows as outgoing, work_rows as work_items
 from gatepost.mail.sent_record import MailData, PostState, SentRecord
 from gatepost.mail.work_item import WorkItem, WorkType
+from gatepost.stores.row_mapping import fetch_number
 
 #: of a message on Hedera, in US dollars
 MESSAGE_PRICE: Final = 0.0008
@@ -169,4 +170,4 @@ def save_topic(
 
 def count_posted_today(tx: Reader) -> int:
     """Return how many records were posted in the last 24 hours."""
-    return topics.count_posted(tx, tx.now - DAY)
+    return fetch_number(tx, "ledger/topics/count_posted", since=tx.now - DAY)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from gatepost.core.ports import Reader, Row, Transaction
-from gatepost.core.times import Instant
 from gatepost.directory.entity import Entity
 from gatepost.directory.entity_rows import ENTITY
 from gatepost.errors import Invalid
@@ -185,11 +184,6 @@ def list_chunks(tx: Reader, topic: LedgerTopic, transaction: str, *, limit: int)
     """Return the chunks of a message that are here, in the order of the topic."""
     rows = tx.fetch_all("ledger/topics/list_chunks", topic=topic.number, transaction=transaction, limit=limit)
     return [StoredMessage(_build_message(topic.ledger_id, row), row.refused, None) for row in rows]
-
-
-def count_posted(tx: Reader, since: Instant) -> int:
-    """Count the records that were posted since then."""
-    return fetch_number(tx, "ledger/topics/count_posted", since=since)
 
 
 def _build(row: Row | None) -> LedgerTopic | None:

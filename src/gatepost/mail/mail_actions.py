@@ -95,14 +95,14 @@ def deliver(tx: Transaction, id: str) -> None:
     try:
         result = push.fan_out(tx, _build_push(mail), author, recipients, allow_retired=True)
     except LimitReached:  # of broadcasts
-        outgoing.set_deliver_at(tx, mail.number, tx.now + HOUR)
+        tx.execute_later("mail/outgoing/set_deliver_at", number=mail.number, deliver_at=tx.now + HOUR)
         return
-    outgoing.set_delivered(tx, mail.number, result.event)
+    tx.execute_later("mail/outgoing/set_delivered", number=mail.number, event=result.event)
 
 
 def deliver_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
     """Deliver mail that has waited for the ledger long enough; return how many mails there were."""
-    ids = outgoing.list_undelivered(tx, limit)
+    ids = [row.id for row in tx.fetch_all("mail/outgoing/list_undelivered", now=tx.now, limit=limit)]
     for id in ids:
         deliver(tx, id)
     return len(ids)

@@ -26,9 +26,9 @@ _MAX_NAMES: Final = 10
 
 def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
     """Tell the senders of mail who wait to hear that all recipients have read it, if they have now."""
-    for id in outgoing.list_awaited(tx, event.claim):
-        outgoing.lock(tx, id)
-        mail = outgoing.find_mail(tx, id)
+    for row in tx.fetch_all("mail/outgoing/list_awaited", claim=event.claim):
+        outgoing.lock(tx, row.id)
+        mail = outgoing.find_mail(tx, row.id)
         assert mail is not None
         if mail.ack is not AckState.READ and not outgoing.list_unread(tx, mail.number):
             outgoing.set_ack(tx, mail.number, AckState.READ)
@@ -38,7 +38,7 @@ def confirm_reads(tx: Transaction, event: ItemsRead) -> None:
 
 def report_overdue(tx: Transaction, *, limit: int = _OVERDUE_LIMIT) -> int:
     """Tell the senders whose mail was not read in time who has not read it; return how many mails there were."""
-    overdue_ids = outgoing.take_overdue(tx, limit)
+    overdue_ids = [row.id for row in tx.fetch_all("mail/outgoing/take_overdue", now=tx.now, limit=limit)]
     for id in overdue_ids:
         mail = outgoing.find_mail(tx, id)
         assert mail is not None

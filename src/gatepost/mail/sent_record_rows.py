@@ -96,16 +96,6 @@ def list_posts(tx: Reader, data_type: type[D], item: Ref, *, after: int, limit: 
     return [_build_record(row) for row in rows]
 
 
-def list_awaited(tx: Reader, claim: int) -> list[str]:
-    """Return the ids of mails in a claim whose senders wait to hear that they were read."""
-    return [row.id for row in tx.fetch_all("mail/outgoing/list_awaited", claim=claim)]
-
-
-def take_overdue(tx: Transaction, limit: int) -> list[str]:
-    """Return the ids of mails that were not acknowledged in time, and lock them until the commit."""
-    return [row.id for row in tx.fetch_all("mail/outgoing/take_overdue", now=tx.now, limit=limit)]
-
-
 def list_unread(tx: Reader, number: int) -> list[str]:
     """Return the names of the recipients who have not read a mail."""
     return [row.name for row in tx.fetch_all("mail/outgoing/list_unread", number=number)]
@@ -135,20 +125,6 @@ def list_recipients(tx: Reader, number: int) -> list[str]:
 def end_recipient(tx: Transaction, number: int, recipient: int) -> None:
     """Save that a recipient that has no inbox here has got it."""
     tx.execute_later("mail/outgoing/end_recipient", number=number, recipient=recipient, now=tx.now)
-
-
-def set_delivered(tx: Transaction, number: int, event: str) -> None:
-    """Save the event that mail became in the inboxes."""
-    tx.execute_later("mail/outgoing/set_delivered", number=number, event=event)
-
-
-def set_deliver_at(tx: Transaction, number: int, deliver_at: Instant) -> None:
-    tx.execute_later("mail/outgoing/set_deliver_at", number=number, deliver_at=deliver_at)
-
-
-def list_undelivered(tx: Reader, limit: int) -> list[str]:
-    """Return the ids of mails that have waited for the ledger long enough."""
-    return [row.id for row in tx.fetch_all("mail/outgoing/list_undelivered", now=tx.now, limit=limit)]
 
 
 def list_unposted(tx: Reader, sender: int, number: int, limit: int) -> list[str]:

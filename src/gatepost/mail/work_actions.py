@@ -182,7 +182,7 @@ def post_event(
         uid=tx.new_id("work"),
         ts=format_rfc3339(tx.now),
     )
-    work_items.set_status(tx, item.number, event)
+    tx.execute_later("mail/work_items/set_status", number=item.number, status=event, now=tx.now)
     for name in {item.id, item.topic or item.id}:
         tx.after_commit(Signal(Topic("work", f"{item.type}:{name}"), event, wakes=False))
     rule = find_rule(build_rules(tx.policy.work_notify), data.type)

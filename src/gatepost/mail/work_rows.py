@@ -50,10 +50,6 @@ def count_made(tx: Reader, entity: int, limit: int) -> int:
     return fetch_number(tx, "mail/work_items/count_made", entity=entity, closed=list(CLOSING_EVENTS), limit=limit)
 
 
-def set_status(tx: Transaction, number: int, status: str) -> None:
-    tx.execute_later("mail/work_items/set_status", number=number, status=status, now=tx.now)
-
-
 def set_topic(tx: Transaction, number: int, topic: str) -> None:
     tx.execute_later("mail/work_items/set_topic", number=number, topic=topic)
 

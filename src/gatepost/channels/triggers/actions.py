@@ -214,7 +214,7 @@ def change(
         secret = changes.pop("secret", None)
         spec = TriggerSpec(name=name, provider=trigger.provider, scheme=scheme, secret=secret, config=config)
         changes["scheme"], secret = _check_secret(spec)
-        triggers.set_secret(tx, trigger.number, secret)
+        tx.execute_later("channels/triggers/set_secret", number=trigger.number, secret=secret)
         conversations.delete_cursor(tx, trigger.number)  # another bot has other numbers
     if changes.get("target") is not None:
         changes["target"] = resolve_target(tx, changes["target"])

@@ -59,7 +59,7 @@ def find_next_due(tx: Reader) -> Instant | None:
 
 def list_due(tx: Reader) -> list[int]:
     """Return the numbers of triggers that are due, the oldest slot first."""
-    return trigger_rows.list_due(tx, BATCH_SIZE)
+    return [row.number for row in tx.fetch_all("channels/triggers/list_due", now=tx.now, limit=BATCH_SIZE)]
 
 
 def fire(tx: Transaction, number: int) -> bool:
@@ -136,7 +136,9 @@ def reschedule(tx: Transaction, after: int) -> int | None:
         except Invalid:  # a zone that this machine does not know: the trigger keeps its slot
             continue
         if next_at is not None:
-            trigger_rows.reschedule(tx, trigger, next_at)
+            tx.execute_later(
+                "channels/triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at
+            )
     return page[-1].number if len(page) == BATCH_SIZE else None
 
 

@@ -42,10 +42,6 @@ def read_secret(tx: Reader, number: int) -> str | None:
     return secret
 
 
-def set_secret(tx: Transaction, number: int, secret: str | None) -> None:
-    tx.execute_later("channels/triggers/set_secret", number=number, secret=secret)
-
-
 def list_page(tx: Reader, *, provider: str | None, after: int, limit: int) -> list[Trigger]:
     """Return triggers in the order of creation."""
     return _TRIGGER.fetch_page(tx, "channels/triggers/list_page", provider=provider, after=after, limit=limit)
@@ -76,11 +72,6 @@ def delete(tx: Transaction, number: int) -> None:
     tx.execute_later("channels/triggers/delete", number=number)
 
 
-def list_due(tx: Reader, limit: int) -> list[int]:
-    """Return the numbers of the triggers that are due, the oldest slot first."""
-    return [row.number for row in tx.fetch_all("channels/triggers/list_due", now=tx.now, limit=limit)]
-
-
 def lock_due(tx: Transaction, number: int) -> Trigger | None:
     """Lock a trigger that is due, and return it; None if another transaction has it, or it is not due any more."""
     return _TRIGGER.fetch_one(tx, "channels/triggers/lock_due", number=number, now=tx.now)
@@ -98,10 +89,3 @@ def set_next_at(tx: Transaction, number: int, next_at: Instant | None) -> None:
 def list_scheduled(tx: Reader, after: int, limit: int) -> list[Trigger]:
     """Return active triggers that have a next time which is not due yet, in the order of creation."""
     return _TRIGGER.fetch_all(tx, "channels/triggers/list_scheduled", now=tx.now, after=after, limit=limit)
-
-
-def reschedule(tx: Transaction, trigger: Trigger, next_at: Instant) -> None:
-    """Set the next time of a trigger, unless it was changed or has fired meanwhile."""
-    tx.execute_later(
-        "channels/triggers/reschedule", number=trigger.number, previous_at=trigger.next_at, next_at=next_at
-    )

@@ -202,7 +202,9 @@ def save_request(tx: Transaction, id: str, peer_inbound: LedgerId, request: int)
     connection = find(tx, id)
     if connection.request is not None:
         return
-    connections.set_request(tx, connection.number, str(peer_inbound), request)
+    tx.execute_later(
+        "ledger/connections/set_request", number=connection.number, peer_inbound=str(peer_inbound), request=request
+    )
     if topics.find(tx, connection.network, str(peer_inbound)) is None:
         topics.insert(tx, connection.network, peer_inbound, TopicKind.PEER, "", after=request)
 

@@ -64,11 +64,6 @@ def set_state(tx: Transaction, number: int, state: ConnectionState, *, before: S
     return tx.execute("ledger/connections/set_state", number=number, state=state, before=list(before), now=tx.now) == 1
 
 
-def set_request(tx: Transaction, number: int, peer_inbound: str, request: int) -> None:
-    """Save where a request was posted: its number in the inbound topic of the other."""
-    tx.execute_later("ledger/connections/set_request", number=number, peer_inbound=peer_inbound, request=request)
-
-
 def open(tx: Transaction, number: int, *, peer: int, topic: int) -> None:
     tx.execute_later("ledger/connections/open", number=number, peer=peer, topic=topic)
 
@@ -77,8 +72,3 @@ def read_message_count(tx: Reader, number: int, hour: int) -> int:
     """Return how many messages of the other end there were in this hour."""
     row = tx.fetch_one("ledger/connections/read_message_count", number=number, hour=hour)
     return row.hour_count if row else 0
-
-
-def count_message(tx: Transaction, number: int, hour: int) -> None:
-    """Count a message of the other end."""
-    tx.execute_later("ledger/connections/count_message", number=number, hour=hour)
