@@ -121,7 +121,7 @@ class RefusePairing(Request[PairingView]):
     code: Code
 
 
-@write("DELETE /api/channels/pairings/{id}", access=Administrator(), errors=(NotFound, Conflict))
+@write("DELETE /api/channels/pairings/{id}", access=Administrator(), errors=(Conflict,))
 class EndPairing(Request[PairingView]):
     """End a pairing: the user has to ask again, and nothing more is sent to its chat."""
 

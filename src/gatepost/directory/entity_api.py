@@ -67,7 +67,7 @@ class ListEntities(Request[Page[EntityView]]):
     limit: Limit = 100
 
 
-@read("GET /api/entities/{name}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/entities/{name}", access=AnyEntity())
 class ShowEntity(Request[EntityView]):
     """Show an agent, a human or a service, by its name or an alias."""
 
@@ -78,7 +78,7 @@ class ShowEntity(Request[EntityView]):
     "PATCH /api/entities/{name}",
     access=Administrator(),
     lane="directory",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"displayName": "Analyst", "team": "finance"},
 )
 class ChangeEntity(Request[EntityView]):
@@ -92,7 +92,7 @@ class ChangeEntity(Request[EntityView]):
     aliases: ChangedAliases = UNSET
 
 
-@write("DELETE /api/entities/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))
+@write("DELETE /api/entities/{name}", access=Administrator(), lane="directory", errors=(Conflict,))
 class RetireEntity(Request[EntityView]):
     """Retire an entity: it keeps its history and receives nothing more."""
 

@@ -66,7 +66,7 @@ class ListKeys(Request[Page[KeyView]]):
     limit: Limit = 100
 
 
-@write("DELETE /api/keys/{id}", access=Administrator(), errors=(NotFound, Conflict))
+@write("DELETE /api/keys/{id}", access=Administrator(), errors=(Conflict,))
 class RevokeKey(Request[KeyView]):
     """Revoke a key, named by its id or prefix, for ever."""
 

@@ -215,7 +215,7 @@ class ListDecisions(Request[Page[DecisionView]]):
     limit: Limit = 100
 
 
-@read("GET /api/decisions/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/decisions/{id}", access=AnyEntity())
 class ShowDecision(Request[DecisionView]):
     """Show a decision that the caller asked or was asked; the administrator sees all."""
 
@@ -228,7 +228,7 @@ class ShowDecision(Request[DecisionView]):
     needs_disk_space=False,
     lane="{id}",
     requires_body=True,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"option": "ship"},
     tool=Tool(
         name="answer_decision",
@@ -265,7 +265,7 @@ class AnswerDecision(Request[DecisionView], AnswerSpec, kw_only=True):
     access=ActAs("by", default="admin"),
     lane="{id}",
     requires_body=True,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"to": ["designer"], "text": "You know the budget."},
     tool=Tool(
         name="answer_decision",
@@ -290,7 +290,7 @@ class DelegateDecision(Request[DecisionView], kw_only=True):
     "PUT /api/decisions/{id}/question",
     access=ActAs("asker", default="admin"),
     lane="{id}",
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={
         "question": "Ship version 2 on Monday instead?",
         "options": [{"id": "ship", "label": "Ship it"}, {"id": "wait", "label": "Wait"}],
@@ -314,7 +314,7 @@ class ReviseDecision(QuestionRequest):
     id: str
 
 
-@write("DELETE /api/decisions/{id}", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound, Conflict))
+@write("DELETE /api/decisions/{id}", access=ActAs("by", default="admin"), lane="{id}", errors=(Conflict,))
 class WithdrawDecision(Request[DecisionView]):
     """Withdraw a question: it need not be answered any more."""
 

@@ -165,7 +165,7 @@ class ListGates(Request[Page[GateView]]):
     limit: Limit = 100
 
 
-@read("GET /api/gates/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/gates/{id}", access=AnyEntity())
 class ShowGate(Request[GateView]):
     """Show a gate that concerns the caller; the administrator sees all."""
 
@@ -178,7 +178,7 @@ class ShowGate(Request[GateView]):
     needs_disk_space=False,
     lane="{id}",
     requires_body=True,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"reason": "CI is green"},
     tool=Tool(
         name="resolve_gate",
@@ -210,7 +210,7 @@ class ResolveGate(Request[GateView]):
     "POST /api/gates/{id}/waiters",
     access=ActAs("by", default="admin"),
     lane="{id}",
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"name": "designer"},
 )
 class AddWaiter(Request[GateView]):

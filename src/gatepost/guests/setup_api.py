@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from gatepost.errors import NotFound
 from gatepost.operations.access import Administrator
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import Request, View, read
@@ -39,7 +38,7 @@ class AgentSetupView(View):
     mcp_env: Annotated[dict[str, str], describe("the variables that the MCP server needs")]
 
 
-@read("GET /api/agents/{name}/setup", access=Administrator(), errors=(NotFound,))
+@read("GET /api/agents/{name}/setup", access=Administrator())
 class ShowAgentSetup(Request[AgentSetupView]):
     """Show the commands that connect an agent program as this agent."""
 

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from gatepost.core.times import format_rfc3339, parse_instant
 from gatepost.directory.entity import EntityKind
-from gatepost.errors import Conflict, NotFound
+from gatepost.errors import Conflict
 from gatepost.inbox import event as records
 from gatepost.inbox.event import (
     Event,
@@ -268,14 +268,14 @@ def _write_posted_sender(event: Event, posted_message: Posted) -> dict[str, Any]
     }
 
 
-@read("GET /api/events/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/events/{id}", access=AnyEntity())
 class ShowEvent(Request[EventDetailView]):
     """Show an event with its state for each recipient; an entity's own credential sees its own state."""
 
     id: str
 
 
-@write("POST /api/events/{id}/replay", access=ActAs("name"), errors=(NotFound, Conflict), example={"name": "analyst"})
+@write("POST /api/events/{id}/replay", access=ActAs("name"), errors=(Conflict,), example={"name": "analyst"})
 class ReplayEvent(Request[ItemsView]):
     """Make dead, expired and discarded items pending again; a delivered item comes as a new event."""
 
@@ -287,7 +287,7 @@ class ReplayEvent(Request[ItemsView]):
     "POST /api/events/{id}/discard",
     access=ActAs("name"),
     needs_disk_space=False,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"name": "analyst"},
 )
 class DiscardEvent(Request[ItemsView]):
@@ -301,7 +301,7 @@ class DiscardEvent(Request[ItemsView]):
     "POST /api/events/{id}/done",
     access=ActAs("name"),
     needs_disk_space=False,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"name": "husam"},
 )
 class MarkDone(Request[ItemsView]):

@@ -1,6 +1,7 @@
 """Inboxes: read the items, and claim them in batches."""
 
-from typing import Annotated, Final, Protocol
+from functools import partial
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -26,6 +27,7 @@ from gatepost.operations.fields import (
 )
 from gatepost.operations.operation import (
     MAX_WAIT,
+    FieldSet,
     Page,
     Repetition,
     Request,
@@ -48,57 +50,38 @@ OwnerName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 _CLAIM_EXAMPLE: Final = {"claimId": CLAIM_ID, "owner": "session-1", "fence": 1}
 
-# the fields of filters
-StateFilter = Annotated[ItemState | None, describe("only items in this state")]
-TypeFilter = Annotated[EventType | None, describe("only events of this type")]
 MessageType = Annotated[str, Meta(max_length=300, description="only mail of this type")] | None
-PriorityFilter = Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None
-SenderFilter = Annotated[str, Meta(max_length=300, description="only events of this sender")] | None
-RefFilter = Annotated[
-    str | None,
-    describe("only events about this subject", maxLength=2 * MAX_REF_LENGTH + 1),
-    Meta(examples=["task:0.0.123"]),
-]
-SinceFilter = Annotated[
-    str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
-]
-UntilFilter = Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None
-TextFilter = Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None
-ChannelFilter = Annotated[str, Meta(max_length=300, description="only events that came through this channel")] | None
-OriginFilter = Annotated[
-    str | None, describe("only events of this sender, or of this source without a sender", maxLength=300)
-]
 HiddenFilter = Annotated[bool | None, describe("only snoozed items; with false, only others")]
 Names = Annotated[tuple[str, ...], Meta(max_length=100)]
+#: declares what changes the items of one inbox: it stores nothing new
+change_inbox: Final = partial(write, access=NamedEntity("name"), needs_disk_space=False, lane="{name}")
 
 
-class FilterFields(Protocol):
-    """The fields of a filter, in a request or in a part of one."""
+class FilterFields(FieldSet, kw_only=True):
+    """A filter of items."""
 
-    @property
-    def state(self) -> ItemState | None: ...
-    @property
-    def type(self) -> EventType | None: ...
-    @property
-    def message_type(self) -> str | None: ...
-    @property
-    def priority(self) -> int | None: ...
-    @property
-    def sender(self) -> str | None: ...
-    @property
-    def ref(self) -> str | None: ...
-    @property
-    def since(self) -> str | None: ...
-    @property
-    def until(self) -> str | None: ...
-    @property
-    def text(self) -> str | None: ...
-    @property
-    def channel(self) -> str | None: ...
-    @property
-    def origin(self) -> str | None: ...
-    @property
-    def hidden(self) -> bool | None: ...
+    state: Annotated[ItemState | None, describe("only items in this state")] = None
+    type: Annotated[EventType | None, describe("only events of this type")] = None
+    message_type: MessageType = None
+    priority: Annotated[int, Meta(ge=0, le=4, description="only events of this priority")] | None = None
+    sender: Annotated[str, Meta(max_length=300, description="only events of this sender")] | None = None
+    ref: Annotated[
+        str | None,
+        describe("only events about this subject", maxLength=2 * MAX_REF_LENGTH + 1),
+        Meta(examples=["task:0.0.123"]),
+    ] = None
+    since: Annotated[
+        str | None, Meta(description="only items that arrived since this time", examples=["2026-02-18T15:07:00Z"])
+    ] = None
+    until: Annotated[str, Meta(max_length=300, description="only items that arrived before this time")] | None = None
+    text: Annotated[str, Meta(max_length=300, description="only events whose subject or content has it")] | None = None
+    channel: Annotated[str, Meta(max_length=300, description="only events that came through this channel")] | None = (
+        None
+    )
+    origin: Annotated[
+        str | None, describe("only events of this sender, or of this source without a sender", maxLength=300)
+    ] = None
+    hidden: HiddenFilter = None
 
 
 class ClaimView(RecordView[Claim]):
@@ -135,21 +118,9 @@ class SeenView(View):
     seen: Count
 
 
-class ItemsRequest(Request[Page[ItemView]], kw_only=True):
+class ItemsRequest(Request[Page[ItemView]], FilterFields, kw_only=True):
     """A request for those items of one inbox, or of all, that a filter lets through."""
 
-    state: StateFilter = None
-    type: TypeFilter = None
-    message_type: MessageType = None
-    priority: PriorityFilter = None
-    sender: SenderFilter = None
-    ref: RefFilter = None
-    since: SinceFilter = None
-    until: UntilFilter = None
-    text: TextFilter = None
-    channel: ChannelFilter = None
-    origin: OriginFilter = None
-    hidden: HiddenFilter = None
     newest_first: Annotated[bool, describe("list the last arrivals first")] = False
 
 
@@ -164,7 +135,7 @@ class ListItems(ItemsRequest):
 @read(
     "GET /api/inbox/{name}",
     access=NamedEntity("name"),
-    errors=(NotFound, TooLarge),
+    errors=(TooLarge,),
     tool=Tool(
         name="read_inbox",
         title="Read an inbox",
@@ -185,14 +156,14 @@ class ListInbox(ItemsRequest):
     limit: Limit = 100
 
 
-@read("GET /api/inbox/{name}/account", access=NamedEntity("name"), errors=(NotFound,))
+@read("GET /api/inbox/{name}/account", access=NamedEntity("name"))
 class ShowAccount(Request[AccountView]):
     """Show how many items an inbox accepted, and how many are in each state."""
 
     name: str
 
 
-@read("GET /api/inbox/{name}/peek", access=NamedEntity("name"), errors=(NotFound,))
+@read("GET /api/inbox/{name}/peek", access=NamedEntity("name"))
 class PeekInbox(Request[Page[ItemView]]):
     """List the pending items, most urgent first; nothing changes."""
 
@@ -201,13 +172,10 @@ class PeekInbox(Request[Page[ItemView]]):
     limit: Limit = 20
 
 
-@write(
+@change_inbox(
     "POST /api/inbox/{name}/drain",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
     repetition=Repetition.NEVER,
-    lane="{name}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"limit": 20, "session": "session-1"},
     tool=Tool(
         name="drain_inbox",
@@ -235,13 +203,10 @@ class DrainInbox(Request[BatchView]):
     wait: Wait = 0
 
 
-@write(
+@change_inbox(
     "POST /api/inbox/{name}/claim",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
     repetition=Repetition.NEVER,
-    lane="{name}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"owner": "session-1", "limit": 20, "hold": "5m"},
     waiting=_WAITING,
 )
@@ -259,14 +224,7 @@ class ClaimBatch(Request[BatchView]):
     ] = ()
 
 
-@write(
-    "POST /api/inbox/{name}/ack",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict),
-    example=_CLAIM_EXAMPLE,
-)
+@change_inbox("POST /api/inbox/{name}/ack", errors=(Conflict,), example=_CLAIM_EXAMPLE)
 class AckClaim(Request[AckedView]):
     """Mark the items of a claim as delivered: they were read."""
 
@@ -276,14 +234,7 @@ class AckClaim(Request[AckedView]):
     fence: Seq
 
 
-@write(
-    "POST /api/inbox/{name}/release",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict),
-    example=_CLAIM_EXAMPLE | {"failed": [EVENT_ID]},
-)
+@change_inbox("POST /api/inbox/{name}/release", errors=(Conflict,), example=_CLAIM_EXAMPLE | {"failed": [EVENT_ID]})
 class ReleaseClaim(Request[ReleasedView]):
     """Make the items of a claim pending again; a failure is counted for those that `failed`."""
 
@@ -297,15 +248,7 @@ class ReleaseClaim(Request[ReleasedView]):
     ] = ()
 
 
-@write(
-    "POST /api/inbox/{name}/seen",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    repetition=Repetition.SAFE,
-    lane="{name}",
-    errors=(NotFound,),
-    example={"events": [EVENT_ID]},
-)
+@change_inbox("POST /api/inbox/{name}/seen", repetition=Repetition.SAFE, example={"events": [EVENT_ID]})
 class MarkSeen(Request[SeenView]):
     """Record that items were seen."""
 
@@ -313,7 +256,7 @@ class MarkSeen(Request[SeenView]):
     events: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]
 
 
-@stream("GET /api/inbox/{name}/stream", access=NamedEntity("name"), errors=(NotFound,), event="inbox.item")
+@stream("GET /api/inbox/{name}/stream", access=NamedEntity("name"), event="inbox.item")
 class WatchInbox(Stream[ItemView]):
     """Watch new items as they come. Resumes from Last-Event-ID."""
 

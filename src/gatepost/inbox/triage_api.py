@@ -4,27 +4,14 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gatepost.errors import Conflict, NotFound, Refused
+from gatepost.errors import Conflict, Refused
 from gatepost.inbox.event import EventType
 from gatepost.inbox.event_api import ItemView
-from gatepost.inbox.item_api import (
-    ChannelFilter,
-    HiddenFilter,
-    MessageType,
-    OriginFilter,
-    PriorityFilter,
-    RefFilter,
-    SenderFilter,
-    SinceFilter,
-    StateFilter,
-    TextFilter,
-    TypeFilter,
-    UntilFilter,
-)
+from gatepost.inbox.item_api import FilterFields, HiddenFilter, change_inbox
 from gatepost.inbox.triage import ItemGroup
 from gatepost.operations.access import NamedEntity
 from gatepost.operations.fields import CLAIM_ID, EVENT_ID, Count, Priority, RecordView, Time, describe
-from gatepost.operations.operation import Request, RequestPart, View, read, write
+from gatepost.operations.operation import Request, RequestPart, View, read
 
 #: the group of these operations in OpenAPI
 TAG = "inbox"
@@ -34,20 +21,9 @@ Events = Annotated[tuple[str, ...], Meta(max_length=1000, description="these ite
 _EXAMPLE: Final = {"events": [EVENT_ID]}
 
 
-class Matching(RequestPart):
+class Matching(RequestPart, FilterFields, kw_only=True):
     """A filter, as of the list of items; by default it lets pending items through that are not snoozed."""
 
-    state: StateFilter = None
-    type: TypeFilter = None
-    message_type: MessageType = None
-    priority: PriorityFilter = None
-    sender: SenderFilter = None
-    ref: RefFilter = None
-    since: SinceFilter = None
-    until: UntilFilter = None
-    text: TextFilter = None
-    channel: ChannelFilter = None
-    origin: OriginFilter = None
     hidden: HiddenFilter = False
 
 
@@ -80,36 +56,18 @@ class ItemGroupsView(View):
     at: Annotated[Time, describe("when they were counted; as `until` it leaves out what came since")]
 
 
-@read("GET /api/inbox/{name}/groups", access=NamedEntity("name"), errors=(NotFound,))
-class ListItemGroups(Request[ItemGroupsView], kw_only=True):
+@read("GET /api/inbox/{name}/groups", access=NamedEntity("name"))
+class ListItemGroups(Request[ItemGroupsView], FilterFields, kw_only=True):
     """
     Count the items of an inbox that a filter lets through, those alike as one group: at most 200 groups, the most
     urgent first, then the largest.
     """
 
     name: str
-    state: StateFilter = None
-    type: TypeFilter = None
-    message_type: MessageType = None
-    priority: PriorityFilter = None
-    sender: SenderFilter = None
-    ref: RefFilter = None
-    since: SinceFilter = None
-    until: UntilFilter = None
-    text: TextFilter = None
-    channel: ChannelFilter = None
-    origin: OriginFilter = None
     hidden: HiddenFilter = False
 
 
-@write(
-    "POST /api/inbox/{name}/done",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict, Refused),
-    example=_EXAMPLE,
-)
+@change_inbox("POST /api/inbox/{name}/done", errors=(Conflict, Refused), example=_EXAMPLE)
 class CompleteItems(Request[TriageView]):
     """Mark items of a person as done: these, or up to 1,000 that a filter lets through."""
 
@@ -118,14 +76,7 @@ class CompleteItems(Request[TriageView]):
     matching: Filter = None
 
 
-@write(
-    "POST /api/inbox/{name}/undo",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict),
-    example={"receipt": CLAIM_ID},
-)
+@change_inbox("POST /api/inbox/{name}/undo", errors=(Conflict,), example={"receipt": CLAIM_ID})
 class UndoDone(Request[TriageView]):
     """
     Make items pending again that a person was done with in the last 10 seconds: these, or all of one receipt. The
@@ -137,14 +88,7 @@ class UndoDone(Request[TriageView]):
     receipt: str | None = None
 
 
-@write(
-    "POST /api/inbox/{name}/discard",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict),
-    example=_EXAMPLE,
-)
+@change_inbox("POST /api/inbox/{name}/discard", errors=(Conflict,), example=_EXAMPLE)
 class DiscardItems(Request[TriageView]):
     """Discard pending or dead items: these, or up to 1,000 that a filter lets through. Questions stay."""
 
@@ -153,14 +97,7 @@ class DiscardItems(Request[TriageView]):
     matching: Filter = None
 
 
-@write(
-    "POST /api/inbox/{name}/snooze",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict, Refused),
-    example=_EXAMPLE | {"within": "3h"},
-)
+@change_inbox("POST /api/inbox/{name}/snooze", errors=(Conflict, Refused), example=_EXAMPLE | {"within": "3h"})
 class SnoozeItems(Request[TriageView]):
     """
     Hide pending items until a time or an event, whichever comes first: these, or up to 1,000 that a filter lets
@@ -181,14 +118,7 @@ class SnoozeItems(Request[TriageView]):
     ] = None
 
 
-@write(
-    "POST /api/inbox/{name}/unsnooze",
-    access=NamedEntity("name"),
-    needs_disk_space=False,
-    lane="{name}",
-    errors=(NotFound, Conflict),
-    example=_EXAMPLE,
-)
+@change_inbox("POST /api/inbox/{name}/unsnooze", errors=(Conflict,), example=_EXAMPLE)
 class UnsnoozeItems(Request[TriageView]):
     """Show snoozed items again now: these, or up to 1,000 that a filter lets through."""
 

@@ -94,14 +94,14 @@ class ListTopics(Request[Page[TopicView]]):
     limit: Limit = 100
 
 
-@read("GET /api/ledger/topics/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}", access=AnyEntity())
 class ShowTopic(Request[TopicView]):
     """Show a topic, and how many messages it has."""
 
     id: TopicId
 
 
-@read("GET /api/ledger/topics/{id}/messages", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}/messages", access=AnyEntity())
 class ListTopicMessages(Request[Page[TopicMessageView]]):
     """List the messages of a topic, the oldest first."""
 
@@ -111,7 +111,7 @@ class ListTopicMessages(Request[Page[TopicMessageView]]):
     limit: Limit = 100
 
 
-@read("GET /api/ledger/topics/{id}/verify", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/ledger/topics/{id}/verify", access=AnyEntity())
 class VerifyTopic(Request[TopicVerificationView]):
     """Check the running hashes of messages of a topic, the oldest first."""
 
@@ -192,7 +192,7 @@ class LedgerSyncStateView(RecordView[SyncState]):
     error: Annotated[str | None, describe("why the last try of one of them has failed")]
 
 
-@read("GET /api/ledger/profiles/{name}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/ledger/profiles/{name}", access=AnyEntity())
 class ShowLedgerProfile(Request[LedgerProfileView]):
     """Show an entity as it is on the ledger, by its name or an alias: its account, its topics and its profile."""
 

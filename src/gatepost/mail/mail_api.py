@@ -178,7 +178,7 @@ class ListMail(Request[Page[MailView]]):
     limit: Limit = 100
 
 
-@read("GET /api/mail/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/mail/{id}", access=AnyEntity())
 class ShowMail(Request[MailView]):
     """Show mail that the caller has sent, and its state for each recipient; the administrator sees all."""
 
@@ -199,7 +199,7 @@ class SentReplyView(View):
     "POST /api/events/{id}/reply",
     access=ActAs("sender", default="admin"),
     status=201,
-    errors=(NotFound, Conflict, Refused, TooLarge),
+    errors=(Conflict, Refused, TooLarge),
     example={"text": "Take the second one."},
     tool=Tool(
         name="reply",

@@ -127,7 +127,7 @@ class ListWorkItems(Request[Page[WorkItemView]]):
     limit: Limit = 100
 
 
-@read("GET /api/work/{type}/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/work/{type}/{id}", access=AnyEntity())
 class ShowWorkItem(Request[WorkItemView]):
     """Show a work item."""
 
@@ -140,7 +140,7 @@ class ShowWorkItem(Request[WorkItemView]):
     access=ActAs("sender", default="admin"),
     lane="{type}:{id}",
     status=201,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"event": "blocked", "reason": "The schema is not decided"},
     tool=Tool(
         name="post_work_event",
@@ -170,7 +170,7 @@ class PostWorkEvent(Request[WorkEventView]):
     sender: Actor = None
 
 
-@read("GET /api/work/{type}/{id}/events", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/work/{type}/{id}/events", access=AnyEntity())
 class ListWorkEvents(Request[Page[WorkEventView]]):
     """List the events of a work item, the oldest first."""
 
@@ -185,7 +185,7 @@ class ListWorkEvents(Request[Page[WorkEventView]]):
     access=ActAs("sender", default="admin"),
     lane="{type}:{id}",
     status=201,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"note": "The **second** schema is simpler.", "notify": ["analyst"]},
     tool=Tool(
         name="post_note",
@@ -221,7 +221,6 @@ class PostNote(Request[NoteView]):
 @read(
     "GET /api/work/{type}/{id}/notes",
     access=AnyEntity(),
-    errors=(NotFound,),
     tool=Tool(
         name="read_notes",
         title="Read notes",

@@ -1,7 +1,7 @@
 """
 An operation: one thing that can be asked of Gatepost, declared once.
 
-    @write("PUT /api/gates/{id}/resolution", access=ActAs("by", default="admin"), lane="{id}", errors=(NotFound,))
+    @write("PUT /api/gates/{id}/resolution", access=ActAs("by", default="admin"), lane="{id}", errors=(Conflict,))
     class ResolveGate(Request[GateView]):
         "Resolve a gate. The first end counts."
         id: str                     # in the path, because the endpoint names it
@@ -32,7 +32,7 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, data
 import msgspec
 
 from gatepost.core.signals import Frame, Topic
-from gatepost.errors import GatepostError, Invalid, quote_value
+from gatepost.errors import GatepostError, Invalid, NotFound, quote_value
 from gatepost.operations import discovery
 from gatepost.operations.access import Access, Caller
 from gatepost.operations.tool import Tool
@@ -247,6 +247,7 @@ class Operation:
     access: Access
     repetition: Repetition
     status: int = 200
+    #: what its handler may raise; NotFound is added if the path names something
     errors: Sequence[type[GatepostError]] = ()
     lane: str = ""
     example: Mapping[str, Any] | None = None
@@ -396,6 +397,8 @@ def _declare(endpoint: str, **options: Any) -> Callable[[type[Q]], type[Q]]:
         operation = Operation(
             request=request, method=method, path=path, **({"needs_disk_space": method != "DELETE"} | options)
         )
+        if operation.path_fields:
+            operation.errors = (NotFound, *operation.errors)
         if missing := set(operation.path_fields) - set(request.__struct_fields__):
             raise TypeError(f"{request.__name__} has no field {min(missing)!r}, which its path names")
         request.operation = _OPERATIONS[endpoint] = operation

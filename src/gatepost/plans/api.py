@@ -115,7 +115,7 @@ class ListPlans(Request[Page[PlanView]]):
     limit: Limit = 100
 
 
-@read("GET /api/plans/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/plans/{id}", access=AnyEntity())
 class ShowPlan(Request[PlanView]):
     """Show a plan of the caller; the administrator sees all."""
 
@@ -126,7 +126,7 @@ class ShowPlan(Request[PlanView]):
     "PATCH /api/plans/{id}",
     access=ActAs("by"),
     requires_body=True,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"cron": "0 9 * * 1", "timeZone": "Europe/Berlin"},
 )
 class ChangePlan(PlanFields):
@@ -138,14 +138,14 @@ class ChangePlan(PlanFields):
     id: str
 
 
-@write("DELETE /api/plans/{id}", access=AnyEntity(), status=204, errors=(NotFound,))
+@write("DELETE /api/plans/{id}", access=AnyEntity(), status=204)
 class DeletePlan(Request[None]):
     """Delete a plan: it fires no more."""
 
     id: str
 
 
-@write("POST /api/plans/{id}/run", access=ActAs("by"), errors=(NotFound, Conflict, TooLarge), example={})
+@write("POST /api/plans/{id}/run", access=ActAs("by"), errors=(Conflict, TooLarge), example={})
 class RunPlan(Request[PlanFireView]):
     """Fire a plan once, now. Its schedule stays as it is; one that is disabled or has ended can be run, too."""
 

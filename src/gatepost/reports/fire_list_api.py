@@ -113,7 +113,7 @@ class ListFires(Request[Page[FireView]]):
     limit: Limit = 100
 
 
-@read("GET /api/plans/{id}/fires", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/plans/{id}/fires", access=AnyEntity())
 class ListPlanFires(Request[Page[PastFireView]]):
     """List when a plan of the caller has fired, the newest first; the administrator sees all."""
 
@@ -122,7 +122,7 @@ class ListPlanFires(Request[Page[PastFireView]]):
     limit: Limit = 100
 
 
-@read("GET /api/triggers/{name}/fires", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/triggers/{name}/fires", access=AnyEntity())
 class ListTriggerFires(Request[Page[PastFireView]]):
     """List when a cron trigger has fired, the newest first, to its owners and the administrator."""
 

@@ -265,7 +265,7 @@ class ListAgents(Request[Page[AgentView]]):
     limit: Limit = 100
 
 
-@read("GET /api/agents/{name}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/agents/{name}", access=AnyEntity())
 class ShowAgent(Request[AgentView]):
     """Show an agent, by its name or an alias; its configuration only to itself and the administrator."""
 
@@ -276,7 +276,7 @@ class ShowAgent(Request[AgentView]):
     "PATCH /api/agents/{name}",
     access=Administrator(),
     lane="directory",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"displayName": "Analyst", "instructions": "Answer briefly.", "loop": {"maxSteps": 10}},
 )
 class ChangeAgent(ConfiguringRequest[AgentView]):
@@ -290,7 +290,7 @@ class ChangeAgent(ConfiguringRequest[AgentView]):
     aliases: ChangedAliases = UNSET
 
 
-@write("DELETE /api/agents/{name}", access=Administrator(), lane="directory", errors=(NotFound, Conflict))
+@write("DELETE /api/agents/{name}", access=Administrator(), lane="directory", errors=(Conflict,))
 class RetireAgent(Request[AgentView]):
     """Retire an agent: it keeps its history and receives nothing more."""
 
@@ -303,7 +303,6 @@ class RetireAgent(Request[AgentView]):
     needs_disk_space=False,
     repetition=Repetition.SAFE,
     status=202,
-    errors=(NotFound,),
 )
 class WakeAgent(Request[WokenView]):
     """Let an agent look at its inbox; if it is empty, nothing else happens."""
@@ -311,27 +310,21 @@ class WakeAgent(Request[WokenView]):
     name: str
 
 
-@write(
-    "POST /api/agents/{name}/pause",
-    access=Administrator(),
-    needs_disk_space=False,
-    lane="directory",
-    errors=(NotFound,),
-)
+@write("POST /api/agents/{name}/pause", access=Administrator(), needs_disk_space=False, lane="directory")
 class PauseAgent(Request[AgentView]):
     """Keep a resident from beginning cycles; its inbox fills meanwhile. A run under way ends after its present step."""
 
     name: str
 
 
-@write("POST /api/agents/{name}/resume", access=Administrator(), lane="directory", errors=(NotFound,))
+@write("POST /api/agents/{name}/resume", access=Administrator(), lane="directory")
 class ResumeAgent(Request[AgentView]):
     """Let a paused resident think again."""
 
     name: str
 
 
-@read("GET /api/agents/{name}/mind", access=NamedEntityOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/mind", access=NamedEntityOrOwner("name"))
 class ShowMind(Request[MindView]):
     """Show what a resident would begin its next cycle with."""
 
@@ -347,7 +340,7 @@ class GoalView(RecordView[Goal]):
     priority: int
 
 
-@read("GET /api/agents/{name}/goals", access=NamedEntityOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/goals", access=NamedEntityOrOwner("name"))
 class ListGoals(Request[Page[GoalView]]):
     """List the goals of an agent, the most important first."""
 
@@ -361,7 +354,7 @@ class MemoryView(RecordView[Memory]):
     updated_at: Time
 
 
-@read("GET /api/agents/{name}/memories", access=NamedEntityOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/memories", access=NamedEntityOrOwner("name"))
 class ListMemories(Request[Page[MemoryView]]):
     """List the memories of an agent, the newest first."""
 
@@ -388,7 +381,7 @@ class SessionView(RecordView[GuestSession]):
     reachability: ReachabilityView
 
 
-@read("GET /api/sessions/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/sessions/{id}", access=AnyEntity())
 class ShowSession(Request[SessionView]):
     """Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing."""
 
@@ -406,7 +399,7 @@ class ListSessions(Request[Page[SessionView]]):
     limit: Limit = 100
 
 
-@stream("GET /api/agents/{name}/stream", access=NamedEntity("name"), errors=(NotFound,))
+@stream("GET /api/agents/{name}/stream", access=NamedEntity("name"))
 class WatchAgent(Stream[StreamedView]):
     """Watch all that concerns an agent: its inbox, its spaces, its activity. Resumes from Last-Event-ID."""
 

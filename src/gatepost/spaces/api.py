@@ -94,7 +94,7 @@ class ListSpaces(Request[SpacePage]):
     limit: Limit = 100
 
 
-@read("GET /api/spaces/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/spaces/{id}", access=AnyEntity())
 class ShowSpace(Request[SpaceView]):
     """Show a space that the caller is in; the administrator sees all."""
 
@@ -105,7 +105,7 @@ class ShowSpace(Request[SpaceView]):
     "PATCH /api/spaces/{id}",
     access=Administrator(),
     lane="space:{id}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"name": "Q4 report, final"},
 )
 class RenameSpace(Request[SpaceView]):
@@ -115,14 +115,14 @@ class RenameSpace(Request[SpaceView]):
     name: Title
 
 
-@write("DELETE /api/spaces/{id}", access=Administrator(), lane="space:{id}", errors=(NotFound, Conflict))
+@write("DELETE /api/spaces/{id}", access=Administrator(), lane="space:{id}", errors=(Conflict,))
 class ArchiveSpace(Request[SpaceView]):
     """Archive a space: its members can read it, and nothing is posted any more."""
 
     id: str
 
 
-@read("GET /api/spaces/{id}/members", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/spaces/{id}/members", access=AnyEntity())
 class ListMembers(Request[Page[MemberView]]):
     """List the members, in the order in which they joined, and how far each has read."""
 
@@ -134,7 +134,7 @@ class ListMembers(Request[Page[MemberView]]):
     access=Administrator(),
     lane="space:{id}",
     status=201,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"name": "designer"},
 )
 class AddMember(Request[MemberView]):
@@ -149,7 +149,7 @@ class AddMember(Request[MemberView]):
     access=NamedEntity("name"),
     lane="space:{id}",
     status=204,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
 )
 class RemoveMember(Request[None]):
     """Remove a member, who reads nothing more. An entity's own credential can leave by itself."""
@@ -161,7 +161,6 @@ class RemoveMember(Request[None]):
 @read(
     "GET /api/spaces/{id}/messages",
     access=ActAs("member"),
-    errors=(NotFound,),
     tool=Tool(
         name="read_space",
         title="Read a space",
@@ -188,7 +187,7 @@ class ReadMessages(Request[MessagePage]):
     access=ActAs("sender", required=True),
     lane="space:{id}",
     status=201,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"content": "Pull the Q4 revenue numbers", "sender": "husam"},
     tool=Tool(
         name="post_to_space",
@@ -215,7 +214,6 @@ class PostMessage(Request[MessageView]):
     needs_disk_space=False,
     repetition=Repetition.SAFE,
     lane="space:{id}",
-    errors=(NotFound,),
     example={"seq": 1, "name": "husam"},
 )
 class MarkRead(Request[MemberView]):
@@ -226,7 +224,7 @@ class MarkRead(Request[MemberView]):
     name: Annotated[str | None, describe("member; default: the caller")] = None
 
 
-@stream("GET /api/spaces/{id}/stream", access=ActAs("member"), errors=(NotFound,), event="space.message")
+@stream("GET /api/spaces/{id}/stream", access=ActAs("member"), event="space.message")
 class WatchSpace(Stream[MessageView]):
     """Watch messages as they are posted. Resumes from Last-Event-ID, which is a message's number."""
 

@@ -112,7 +112,7 @@ class ListRoutes(Request[Page[RouteView]]):
     limit: Limit = 100
 
 
-@read("GET /api/routes/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/routes/{id}", access=AnyEntity())
 class ShowRoute(Request[RouteView]):
     """Show a rule, by its id or its name."""
 
@@ -122,7 +122,7 @@ class ShowRoute(Request[RouteView]):
 @write(
     "PATCH /api/routes/{id}",
     access=AnyEntity(),
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"rank": 20},
     tool=(
         Tool(
@@ -157,7 +157,7 @@ class ChangeRoute(Request[RouteView]):
     active: Active | UnsetType = UNSET
 
 
-@write("DELETE /api/routes/{id}", access=AnyEntity(), status=204, errors=(NotFound,))
+@write("DELETE /api/routes/{id}", access=AnyEntity(), status=204)
 class DeleteRoute(Request[None]):
     """Delete a rule."""
 
@@ -274,7 +274,7 @@ class ReplayedMessageView(View):
     "POST /api/routes/dead-letters/{id}/replay",
     access=AnyEntity(),
     repetition=Repetition.KEYED,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     tool=Tool(
         name="replay_dead_letter",
         answer=("id", "targets"),
@@ -293,7 +293,7 @@ class ReplayDeadLetter(Request[ReplayedMessageView]):
     access=AnyEntity(),
     needs_disk_space=False,
     repetition=Repetition.KEYED,
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     tool=Tool(
         name="discard_dead_letter",
         description="Discard an unrouted message: nobody will get it. This cannot be undone.",

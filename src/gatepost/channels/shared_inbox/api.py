@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
-from gatepost.errors import Invalid, NotFound
+from gatepost.errors import Invalid
 from gatepost.operations.access import AnyEntity
 from gatepost.operations.fields import After, Limit, RecordView, Seq, Source, Time, describe
 from gatepost.operations.operation import Page, Request, Stream, read, stream
@@ -97,7 +97,7 @@ class ListSharedEntries(Request[Page[SharedEntryView]]):
     limit: Limit = 100
 
 
-@read("GET /api/shared-inbox/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/shared-inbox/{id}", access=AnyEntity())
 class ShowSharedEntry(Request[SharedEntryView]):
     """Show an entry of the shared inbox."""
 

@@ -1,6 +1,6 @@
 """The webhook of Telegram bots: Telegram sends updates there, one at a time, with a secret in a header."""
 
-from gatepost.errors import Malformed, NotFound, TooManyAttempts, Unauthorized, Unavailable
+from gatepost.errors import Malformed, TooManyAttempts, Unauthorized, Unavailable
 from gatepost.operations.access import Public
 from gatepost.operations.operation import Request, View, raw
 
@@ -17,7 +17,7 @@ class TelegramUpdateView(View):
     status=200,
     requires_body=True,
     checks_media=False,
-    errors=(Malformed, Unauthorized, NotFound, TooManyAttempts, Unavailable),
+    errors=(Malformed, Unauthorized, TooManyAttempts, Unavailable),
     example={"update_id": 1, "message": {}},
 )
 class ReceiveTelegramUpdate(Request[TelegramUpdateView]):

@@ -201,7 +201,7 @@ class ListTriggers(Request[Page[TriggerView]]):
     limit: Limit = 100
 
 
-@read("GET /api/triggers/{name}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/triggers/{name}", access=AnyEntity())
 class ShowTrigger(Request[TriggerView]):
     """Show a trigger to its owners and the administrator, without its secret."""
 
@@ -211,7 +211,7 @@ class ShowTrigger(Request[TriggerView]):
 @write(
     "PATCH /api/triggers/{name}",
     access=AnyEntity(),
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"active": False},
     tool=Tool(
         name="disable_trigger",
@@ -233,7 +233,7 @@ class ChangeTrigger(TriggerFields, kw_only=True):
     active: Annotated[bool | UnsetType, describe("whether anything comes through it")] = UNSET
 
 
-@write("DELETE /api/triggers/{name}", access=AnyEntity(), status=204, errors=(NotFound, Conflict))
+@write("DELETE /api/triggers/{name}", access=AnyEntity(), status=204, errors=(Conflict,))
 class DeleteTrigger(Request[None]):
     """Delete a trigger; the events that came through it stay. One that has conversations can only be deactivated."""
 
@@ -263,7 +263,6 @@ class TriggerPreviewView(View):
     "POST /api/triggers/{name}/test",
     access=AnyEntity(),
     is_dry_run=True,
-    errors=(NotFound,),
     example={"payload": {"action": "opened", "number": 7}, "headers": {"X-GitHub-Event": "pull_request"}},
 )
 class PreviewTrigger(Request[TriggerPreviewView]):
@@ -296,7 +295,7 @@ class WebhookView(View, kw_only=True):
     status=202,
     requires_body=True,
     checks_media=False,
-    errors=(Unauthorized, Refused, NotFound, Conflict, TooManyAttempts, Unavailable),
+    errors=(Unauthorized, Refused, Conflict, TooManyAttempts, Unavailable),
     responses={
         200: {"description": "The answer to a challenge", "content": {"text/plain": {"schema": {"type": "string"}}}}
     },

@@ -214,7 +214,7 @@ class PushEvents(Request[PushOutcomesView]):
     repetition=Repetition.DEDUP,
     lane="{name}",
     status=202,
-    errors=(NotFound, Conflict, TooLarge),
+    errors=(Conflict, TooLarge),
     example={"serviceName": "jira-webhook", "payload": {"issue": "PROJ-123", "action": "created"}},
     checks_media=False,
 )

@@ -107,7 +107,7 @@ class RequestConnection(Request[ConnectionView]):
     sender: Actor = None
 
 
-@write("POST /api/ledger/connections/{id}/accept", access=Administrator(), lane="{id}", errors=(NotFound, Conflict))
+@write("POST /api/ledger/connections/{id}/accept", access=Administrator(), lane="{id}", errors=(Conflict,))
 class AcceptConnection(Request[ConnectionView]):
     """Accept what an agent outside has asked for. The connection is open when its topic is on the ledger."""
 
@@ -119,7 +119,7 @@ class AcceptConnection(Request[ConnectionView]):
     access=Administrator(),
     needs_disk_space=False,
     lane="{id}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
 )
 class RefuseConnection(Request[ConnectionView]):
     """Refuse what an agent outside has asked for. Nothing is posted."""
@@ -132,7 +132,7 @@ class RefuseConnection(Request[ConnectionView]):
     access=Administrator(),
     needs_disk_space=False,
     lane="{id}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
 )
 class CloseConnection(Request[ConnectionView]):
     """End a connection, or withdraw a request that was not answered."""

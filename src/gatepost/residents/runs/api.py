@@ -162,7 +162,7 @@ Since = Annotated[str, Meta(max_length=300, description="only runs that started 
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
 
-@read("GET /api/agents/{name}/runs", access=NamedEntityOrOwner("name"), errors=(NotFound,))
+@read("GET /api/agents/{name}/runs", access=NamedEntityOrOwner("name"))
 class ListAgentRuns(Request[Page[RunView]]):
     """List the runs of an agent, the newest first."""
 
@@ -190,7 +190,7 @@ class ListRuns(Request[Page[RunView]]):
     limit: Limit = 100
 
 
-@read("GET /api/runs/{id}", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/runs/{id}", access=AnyEntity())
 class ShowRun(Request[RunWithCallsView]):
     """
     Show a run of the caller or of an agent that it owns, and the calls that a program outside answers; the
@@ -200,7 +200,7 @@ class ShowRun(Request[RunWithCallsView]):
     id: str
 
 
-@read("GET /api/runs/{id}/steps", access=AnyEntity(), errors=(NotFound,))
+@read("GET /api/runs/{id}/steps", access=AnyEntity())
 class ListSteps(Request[Page[StepView]]):
     """List what was shown, said and done in a run, in order."""
 
@@ -213,7 +213,7 @@ class ListSteps(Request[Page[StepView]]):
     "POST /api/runs/{id}/tool-results",
     access=AnyEntity(),
     lane="{id}",
-    errors=(NotFound, Conflict),
+    errors=(Conflict,),
     example={"callId": "call_01a1e0dff6957124bd721ac983205d33", "result": {"status": "shipped"}},
 )
 class AnswerCall(Request[OpenCallView]):
@@ -224,13 +224,7 @@ class AnswerCall(Request[OpenCallView]):
     result: Json
 
 
-@write(
-    "POST /api/runs/{id}/cancel",
-    access=Administrator(),
-    needs_disk_space=False,
-    lane="{id}",
-    errors=(NotFound, Conflict),
-)
+@write("POST /api/runs/{id}/cancel", access=Administrator(), needs_disk_space=False, lane="{id}", errors=(Conflict,))
 class CancelRun(Request[RunView]):
     """Stop a run; what it has done stays done."""
 
@@ -241,7 +235,6 @@ class CancelRun(Request[RunView]):
     "POST /api/runs/{id}/replay",
     access=Administrator(),
     repetition=Repetition.NEVER,
-    errors=(NotFound,),
     needs_gateway=True,
     example={"model": "demo"},
 )
@@ -252,7 +245,7 @@ class ReplayRun(Request[ReplayView]):
     model: Annotated[str, describe("the model to compare with", minLength=1, maxLength=MAX_MODEL_LENGTH)]
 
 
-@stream("GET /api/runs/{id}/stream", access=AnyEntity(), errors=(NotFound,))
+@stream("GET /api/runs/{id}/stream", access=AnyEntity())
 class WatchRun(Stream[StreamedView]):
     """Watch a run from its first step on, also as it is being thought. Resumes from Last-Event-ID."""
 
