@@ -147,8 +147,8 @@ def walk_to_answer(request: Request[Any], caller: Caller, key: str | None = None
     prepared = None
     if operation.preparation is not None:
         try:
-            found = yield AnswerStep(StepKind.READ, operation.preparation.read, (request, caller))
-            prepared = yield AnswerStep(StepKind.PREPARE, operation.preparation.build, (request, found))
+            stored = yield AnswerStep(StepKind.READ, operation.preparation.read, (request, caller))
+            prepared = yield AnswerStep(StepKind.PREPARE, operation.preparation.build, (request, stored))
         except GatepostError as error:
             prepared = error
     if operation.kind is Kind.READ:

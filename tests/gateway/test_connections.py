@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from gatepost.gateway import http_limits as connections
-from gatepost.gateway.http_limits import ConnectionLimits, HttpConnection, allow_connections, build_protocol
+from gatepost.gateway.http_limits import ConnectionLimits, ServerConnection, allow_connections, build_protocol
 
 HEAD: Final = b"POST / HTTP/1.1\r\nhost: gateway\r\ncontent-length: 1000000\r\n%b\r\n"
 
@@ -91,9 +91,9 @@ class Kit:
         self._config = uvicorn.Config(self.app, log_config=None, ws="none", lifespan="off")
         self._state = ServerState()
         self._protocol = build_protocol(ConnectionLimits(**limits))
-        self.connections: list[tuple[HttpConnection, Transport]] = []
+        self.connections: list[tuple[ServerConnection, Transport]] = []
 
-    def connect(self) -> tuple[HttpConnection, Transport]:
+    def connect(self) -> tuple[ServerConnection, Transport]:
         connection = self._protocol(self._config, self._state, {}, cast(asyncio.AbstractEventLoop, self.loop))
         transport = Transport()
         connection.connection_made(transport)

@@ -50,12 +50,12 @@ def delegate(tx: Transaction, id: str, to: tuple[str, ...], *, by: str | None, t
     if not to:
         raise Invalid("nobody is named who is to be asked", hint="give `to`")
     asker = directory.find_live(tx, decision.asker)
-    asked = decision_events.find_entities(tx, decision.respondents)
-    newcomers = [entity for entity in decisions.find_respondents(tx, to, asker) if entity not in asked]
+    respondents = decision_events.find_entities(tx, decision.respondents)
+    newcomers = [entity for entity in decisions.find_respondents(tx, to, asker) if entity not in respondents]
     if not newcomers:
         raise Invalid("everybody who is named was asked already", hint="name somebody else")
     gates.lock_live(tx, newcomers)
-    leavers = [actor] if actor is not None and actor in asked else asked
+    leavers = [actor] if actor is not None and actor in respondents else respondents
     note = gate_rules.check_text("text", text.strip())
     answer = Answer(
         outcome=DecisionOutcome.DELEGATED,
@@ -84,13 +84,13 @@ def delegate(tx: Transaction, id: str, to: tuple[str, ...], *, by: str | None, t
     assert gate is not None
     hops = chains.count_next_hops(tx, actor)
     tx.execute_later("gates/gates/extend_chain", number=gate.number, hops=hops, now=tx.now, since=tx.now - CHAIN_PAUSE)
-    decision_events.close_question(tx, decision, asked, actor)
+    decision_events.close_question(tx, decision, respondents, actor)
     tx.react(DecisionEnded(decision, answer))
     delegated = decision_rows.read(tx, id)
     assert delegated is not None
-    respondents = [entity for entity in decision_events.find_entities(tx, delegated.respondents) if entity.is_live]
-    decision_events.push_question(tx, delegated, asker, respondents)
-    tx.react(DecisionAsked(delegated, respondents))
+    recipients = [entity for entity in decision_events.find_entities(tx, delegated.respondents) if entity.is_live]
+    decision_events.push_question(tx, delegated, asker, recipients)
+    tx.react(DecisionAsked(delegated, recipients))
     _notify(tx, decision, answer, actor, [asker, *leavers])
     return delegated
 

@@ -108,10 +108,10 @@ def allow_connections(requested: int | None) -> int:
     return min(requested or available, available)
 
 
-def build_protocol(limits: ConnectionLimits) -> type["HttpConnection"]:
+def build_protocol(limits: ConnectionLimits) -> type["ServerConnection"]:
     """Return the class to give to `uvicorn.Config(http=...)`; its connections share one pool."""
 
-    class LimitedConnection(HttpConnection):
+    class LimitedConnection(ServerConnection):
         pool = ConnectionPool(limits)
 
     return LimitedConnection
@@ -122,18 +122,18 @@ class ConnectionQueue:
 
     def __init__(self, time_limit: float | None = None) -> None:
         self._time_limit = time_limit
-        self._deadlines: OrderedDict[HttpConnection, float] = OrderedDict()
+        self._deadlines: OrderedDict[ServerConnection, float] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
 
-    def __iter__(self) -> "Iterator[HttpConnection]":
+    def __iter__(self) -> "Iterator[ServerConnection]":
         return iter(self._deadlines)
 
-    def add(self, connection: "HttpConnection") -> None:
+    def add(self, connection: "ServerConnection") -> None:
         self._deadlines[connection] = connection.loop.time() + (self._time_limit or 0.0)
         if self._time_limit is not None and self._timer is None:
             self._timer = connection.loop.call_later(self._time_limit, self._expire, connection.loop)
 
-    def remove(self, connection: "HttpConnection") -> None:
+    def remove(self, connection: "ServerConnection") -> None:
         self._deadlines.pop(connection, None)
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -158,7 +158,7 @@ class ConnectionPool:
         self._closed_count = 0
         self._next_report = 0.0
 
-    def make_room(self, newcomer: "HttpConnection") -> None:
+    def make_room(self, newcomer: "ServerConnection") -> None:
         """Close one connection; the newcomer, if every other one is being answered."""
         refused = (connection for connection in self.bodies if connection.cycle.response_started)
         next(chain(self.heads, refused, self.kept, self.stalled), newcomer).abort()
@@ -177,7 +177,7 @@ class _Refused(Exception):
     """Raised in a callback of the parser, to stop it."""
 
 
-class HttpConnection(HttpToolsProtocol):
+class ServerConnection(HttpToolsProtocol):
     """A connection of uvicorn's server, with the limits of its pool."""
 
     pool: ClassVar[ConnectionPool]

@@ -238,10 +238,10 @@ class EventStream:
                     case StreamEnd():
                         # What the reader may not see any more may be only a part of what it asked for.
                         end = item if item.is_resumable else await check_rights() or item
-                        ended = StreamEndedView(
+                        end_view = StreamEndedView(
                             reason=end.reason, resume_from=self._format_id() if end.is_resumable else msgspec.UNSET
                         )
-                        await send_in_time(send, _format_frame("ended", ended), more=False)
+                        await send_in_time(send, _format_frame("ended", end_view), more=False)
                         return
                     case _:
                         assert_never(item)

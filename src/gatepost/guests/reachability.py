@@ -87,7 +87,7 @@ def _get_armed_state(session: GuestSession) -> str:
 
 def choose_best(reachabilities: Iterable[Reachability]) -> Reachability | None:
     """Return the reachability of an agent from those of its sessions; None without sessions."""
-    return min(reachabilities, key=lambda each: (_ORDER.index(each.state), -each.since), default=None)
+    return min(reachabilities, key=lambda entry: (_ORDER.index(entry.state), -entry.since), default=None)
 
 
 def choose_to_wake(sessions: Iterable[GuestSession], *, now: Instant, is_running: IsRunning) -> GuestSession | None:

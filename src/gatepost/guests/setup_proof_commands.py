@@ -80,8 +80,8 @@ def _begin(connection: CommandConnection, proof: SessionProof, report: Callable[
     """Push the item if a session can be woken now."""
     from gatepost.inbox.push.api import PushEvent
 
-    sessions = _list_sessions(connection, proof)
-    session = next((each for each in sessions if each.reachability.state in (ARMED, PROVED)), None)
+    reachable = [entry for entry in _list_sessions(connection, proof) if entry.reachability.state in (ARMED, PROVED)]
+    session = next(iter(reachable), None)
     if session is None or session.state == WORKING:
         return
     proof.session, proof.pushed_at = session.id, time.monotonic()

@@ -121,8 +121,9 @@ def discard(tx: Transaction, name: str, selection: Selection) -> TriageResult:
         for item in items.read(tx, recipient.number, arrivals)
         if item.event.type is EventType.DECISION
     }
-    kept = [arrival for arrival in arrivals if arrival not in questions]
-    rows = tx.fetch_all("inbox/items/discard", recipient=recipient.number, arrivals=kept, now=tx.now) if kept else []
+    others = [arrival for arrival in arrivals if arrival not in questions]
+    filters = {"recipient": recipient.number, "arrivals": others}
+    rows = tx.fetch_all("inbox/items/discard", **filters, now=tx.now) if others else []
     if not rows and questions:
         raise Conflict("questions are not discarded with others", hint="answer them, or discard each by itself")
     signal_change(tx, recipient.name, "discard")
@@ -242,14 +243,14 @@ def _select(
         return [row.arrival for row in rows[:BATCH_LIMIT]], len(rows) > BATCH_LIMIT
     if not selection.events:
         raise Invalid("say which items: `events` or `matching`")
-    found = _find_arrivals(tx, recipient, selection.events)
-    arrivals = [arrival for arrival, state in found.items() if state in states]
+    states_by_arrival = _find_arrivals(tx, recipient, selection.events)
+    arrivals = [arrival for arrival, state in states_by_arrival.items() if state in states]
     if not arrivals:
-        state = next(iter(found.values()))
+        state = next(iter(states_by_arrival.values()))
         raise Conflict(
             f"{selection.events[0]!r} is {state} for {recipient.name!r}"
-            if len(found) == 1
-            else f"none of these {len(found)} items can be {action}",
+            if len(states_by_arrival) == 1
+            else f"none of these {len(states_by_arrival)} items can be {action}",
             hint=f"only an item that is {' or '.join(states)} can be {action}",
         )
     return arrivals, False

@@ -73,8 +73,8 @@ class Tasks:
     async def update(self, context: Context, params: TaskParams) -> Document:
         """Refuse: a task waits for an answer of those who were asked, and its client is not one of them."""
         _, decision = await self._find(context, params)
-        asked = ", ".join(render_name(name) for name in decision.asked)
-        raise MCPError(types.INVALID_PARAMS, f"the task {decision.id!r} takes no input: {asked} can answer it")
+        respondents = ", ".join(render_name(name) for name in decision.asked)
+        raise MCPError(types.INVALID_PARAMS, f"the task {decision.id!r} takes no input: {respondents} can answer it")
 
     async def _find(self, context: Context, params: TaskParams) -> tuple[Peer, DecisionView]:
         """Return the caller, and the decision that it has asked; raise an error if there is no such task for it."""

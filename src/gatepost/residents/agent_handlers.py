@@ -160,7 +160,7 @@ def _find_reachabilities(tx: Reader, numbers: Sequence[int]) -> dict[str, Reacha
     by_agent: dict[str, list[Reachability]] = {}
     for session in sessions.list_of_entities(tx, numbers):
         by_agent.setdefault(session.agent, []).append(_judge(tx, session))
-    return {name: best for name, each in by_agent.items() if (best := reachability.choose_best(each))}
+    return {name: best for name, entries in by_agent.items() if (best := reachability.choose_best(entries))}
 
 
 def _judge(tx: Reader, session: GuestSession) -> Reachability:

@@ -205,7 +205,9 @@ def _choose_terminal(
         for terminal in terminals
         if terminal.name not in used and terminal.cwd == cwd and terminal.codex_home == codex_home
     ]
-    return next((each for each in candidates if each.name == session.waker), next(iter(candidates), None))
+    return next(
+        (candidate for candidate in candidates if candidate.name == session.waker), next(iter(candidates), None)
+    )
 
 
 async def _queue(terminal: _Terminal, id: str, text: str) -> None:

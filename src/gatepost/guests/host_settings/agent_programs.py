@@ -58,14 +58,14 @@ def find_programs(hosts: Iterable[str], environ: Mapping[str, str]) -> list[Agen
     """Return the programs of these hosts that are installed here."""
     paths = {host: _find_command(host, environ) for host in hosts}
     home = Path(environ.get("HOME") or Path.home())
-    found = [
+    installed = [
         host
         for host, path in paths.items()
         if path is not None or ((folder := _PROGRAM_NAMES[host].folder) is not None and (home / folder).is_dir())
     ]
     processes = _list_processes()
-    with ThreadPoolExecutor(len(found) or 1) as pool:
-        versions = pool.map(lambda host: _read_version(paths[host], environ), found)
+    with ThreadPoolExecutor(len(installed) or 1) as pool:
+        versions = pool.map(lambda host: _read_version(paths[host], environ), installed)
     return [
         AgentProgram(
             host=host,
@@ -74,7 +74,7 @@ def find_programs(hosts: Iterable[str], environ: Mapping[str, str]) -> list[Agen
             version=version,
             terminals=None if processes is None else _find_terminals(host, processes),
         )
-        for host, version in zip(found, versions, strict=True)
+        for host, version in zip(installed, versions, strict=True)
     ]
 
 
