@@ -1,7 +1,6 @@
 """Whoever waits in the queue of a store waits for a locked file no longer than the store says, all in all."""
 
 import sqlite3
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +46,8 @@ class RecordingWriter:
 def test_a_writer_is_told_how_long_the_first_of_its_callers_has_waited() -> None:
     writer: Any = RecordingWriter()
     queue = WriteQueue(writer, lambda _: None, "test")
-    queue.put(PendingCall(lambda: None, (), waiting_since=time.monotonic() - HOUR_SECONDS))
+    call = PendingCall(lambda: None, ())
+    call.waiting_since -= HOUR_SECONDS
+    queue.put(call)
     queue.close()
     assert writer.waits[0] >= HOUR_SECONDS

@@ -118,7 +118,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> I
 
 def describe(connection: psycopg.Connection[Any], name: str) -> Shape:
     text = get_statement("postgres", name)
-    names = list(dict.fromkeys(PARAMETER.findall(text)))
+    names = list(dict.fromkeys(re.findall(PARAMETER, text)))
     connection.pgconn.prepare(name.encode(), numbered(text).encode())
     said = connection.pgconn.describe_prepared(name.encode())
     columns = [(said.fname(place) or b"").decode() for place in range(said.nfields)]

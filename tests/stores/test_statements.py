@@ -91,7 +91,7 @@ def given(keyword: ast.keyword) -> frozenset[str] | None:
 
 
 def parameters(dialect: str, name: str) -> frozenset[str]:
-    return frozenset(PARAMETER.findall(get_statement(dialect, name)))
+    return frozenset(re.findall(PARAMETER, get_statement(dialect, name)))
 
 
 def test_statements_are_found_in_the_code() -> None:
@@ -272,5 +272,5 @@ def test_postgres_takes_every_statement(empty_postgres_url: str) -> None:
 
 def numbered(text: str) -> str:
     """A statement with its parameters as the server knows them: $1, $2, ..."""
-    names = list(dict.fromkeys(PARAMETER.findall(text)))
-    return PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
+    names = list(dict.fromkeys(re.findall(PARAMETER, text)))
+    return re.sub(PARAMETER, lambda match: f"${names.index(match[1]) + 1}", text)

@@ -1,13 +1,16 @@
-"""The policy of an installation: its limits, and the settings by which verbs decide; they read it from `tx.policy`."""
+"""
+The policy of an installation: its limits, and the settings by which verbs decide; they read it from `tx.policy`.
+
+It is a named tuple, because a hook with nothing to do opens a store, and dataclasses would take a fifth of its time.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gatepost.core.times import DAY, MINUTE, Duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(NamedTuple):
     """What one installation allows, and how long it waits."""
 
     #: how long an item stays visible after its end, and its dedup key known

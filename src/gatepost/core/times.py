@@ -34,7 +34,8 @@ _UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
-_DURATION: Final = re.compile(r"([0-9]+) ?([a-z]+)")
+#: compiled at the first duration: most hooks parse none
+_DURATION: Final = r"([0-9]+) ?([a-z]+)"
 #: milliseconds in a hundred years have fewer
 _MAX_DIGITS: Final = 15
 #: the longest duration
@@ -48,7 +49,7 @@ def parse_duration(text: str, *, time_field: str | None = None) -> Duration:
     Return a duration such as `10m` or `5 hours`; raise Invalid for zero and for more than a hundred years. The error
     for a time names the field that takes one, `time_field`.
     """
-    match = _DURATION.fullmatch(text.strip())
+    match = re.fullmatch(_DURATION, text.strip())
     unit = _UNITS.get(match[2]) if match else None
     if match is None or unit is None:
         hint = "write a number and a unit, such as 90s, 10m, 5 hours, 1 day"
@@ -86,7 +87,7 @@ def parse_instant(text: str, *, duration_field: str | None = None) -> Instant:
     moment = _parse_date(text)
     if moment is None:
         hint = f"write it as {_EXAMPLE}"
-        if duration_field is not None and (match := _DURATION.fullmatch(text.strip())) and match[2] in _UNITS:
+        if duration_field is not None and (match := re.fullmatch(_DURATION, text.strip())) and match[2] in _UNITS:
             hint = f"give a duration as `{duration_field}`, and here a time such as {_EXAMPLE}"
         raise Invalid(f"{quote_value(text)} is not a time", hint=hint)
     if moment.tzinfo is None:

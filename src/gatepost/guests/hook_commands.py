@@ -18,6 +18,7 @@ code is not one that a host takes for an answer.
 import os
 import sys
 
+from gatepost.core import light_json
 from gatepost.guests.hooks import host_process
 
 TYPE_CHECKING = False
@@ -151,8 +152,6 @@ def _parse_arguments(arguments: "Sequence[str]") -> _Call | None:
 
 def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
     """Print the answer of this home's gateway and return the exit code; None if no gateway answers."""
-    import json
-
     address = _find_socket(home)
     if address is None:
         return None
@@ -164,8 +163,8 @@ def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
         connection.settimeout(_SESSION_END_TIMEOUT if is_session_end else _ANSWER_TIMEOUT)
         try:
             connection.connect(address)
-            connection.sendall(json.dumps(_build_request(call, stdin)).encode() + b"\n")
-            response = json.loads(_receive_line(connection))
+            connection.sendall(light_json.encode(_build_request(call, stdin)).encode() + b"\n")
+            response = light_json.parse(_receive_line(connection).decode())
             if "error" in response:
                 raise ValueError(response["error"])
             stdout, stderr, code = response["stdout"], response["stderr"], int(response["exit"])
@@ -188,13 +187,11 @@ def _ask_gateway(home: str, call: _Call, stdin: str) -> int | None:
 
 def _find_socket(home: str) -> str | None:
     """Return the socket of this home's gateway; None if it has none, or if another user can have written it."""
-    import json
-
     from gatepost import paths
 
     notice = os.path.join(home, "gateway.json")
     try:
-        address = json.loads(paths.read_trusted_file(notice, reference=home)).get("socket")
+        address = light_json.parse(paths.read_trusted_file(notice, reference=home).decode()).get("socket")
         if isinstance(address, str):
             paths.check_socket(address, reference=home)
     except FileNotFoundError:

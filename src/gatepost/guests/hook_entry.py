@@ -358,8 +358,6 @@ def _build_file_stamp(path: str) -> list[Any]:
 
 
 def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
-    from dataclasses import asdict
-
     from gatepost import app, settings
 
     variables = {name: value for name, value in environ.items() if name != _AGENT_VARIABLE}
@@ -373,7 +371,7 @@ def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
             remember_for=loaded_settings.inbox.remember,
             proof_timeout=loaded_settings.hooks.proof,
         ),
-        policy=asdict(loaded_settings.build_policy()),
+        policy=loaded_settings.build_policy()._asdict(),
         store=settings.mask_passwords(loaded_settings.store.url),
         file=str(app.parse_sqlite_path(loaded_settings.store.url))
         if loaded_settings.store.url.startswith("sqlite:")

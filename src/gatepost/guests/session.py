@@ -10,7 +10,6 @@ faster than dataclasses, and a person waits for a hook.
 """
 
 import json
-import re
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +24,8 @@ ENDED: Final = "ended"
 PROVED: Final = "proved"
 RELEASED: Final = "released"
 
-_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+#: a set, because a hook would compile a pattern each time
+_PLAIN_CHARACTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 #: bytes of a name; file systems take 255, and files beside a spool have a longer ending
 _MAX_LENGTH: Final = 180
 
@@ -76,7 +76,7 @@ def encode_filename(session: str) -> str:
     """
     if not session:
         raise Invalid("a guest session needs an id", hint="name it with --session")
-    if len(session) <= _MAX_LENGTH and _PLAIN_ID.fullmatch(session):
+    if len(session) <= _MAX_LENGTH and session[0] != "." and _PLAIN_CHARACTERS.issuperset(session):
         return session
     from urllib.parse import quote  # rarely needed, and slow to import
 

@@ -5,9 +5,9 @@ A group of calls is written in one transaction. Groups form by themselves: while
 gather.
 """
 
-import queue
 import threading
 import time
+from _queue import Empty, SimpleQueue  # `queue` has other queues, which take a hook as long again to import
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
@@ -57,7 +57,7 @@ class WriteQueue:
         """`on_outcomes` is called on the writing thread with the outcomes of each group."""
         self._writer = writer
         self._on_outcomes = on_outcomes
-        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        self._calls: SimpleQueue[PendingCall | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -89,7 +89,7 @@ class WriteQueue:
 
 
 def _collect_group(
-    waiting_calls: "queue.SimpleQueue[PendingCall | None]", first_call: PendingCall
+    waiting_calls: "SimpleQueue[PendingCall | None]", first_call: PendingCall
 ) -> tuple[list[PendingCall], PendingCall | None, bool]:
     """Return the waiting calls up to the limits of a group, the first one beyond, and True if the queue closes."""
     calls = [first_call]
@@ -97,7 +97,7 @@ def _collect_group(
     while savepoints < MAX_SAVEPOINTS and elements < MAX_ELEMENTS:
         try:
             call = waiting_calls.get_nowait()
-        except queue.Empty:
+        except Empty:
             break
         if call is None:
             return calls, None, True
@@ -125,7 +125,7 @@ class SharedTurns:
         #: calls that were tried to be written since the last checkpoint
         self._try_count = 0
         self._turn = threading.Lock()
-        self._waiting_calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        self._waiting_calls: SimpleQueue[PendingCall | None] = SimpleQueue()
         self._overflow: PendingCall | None = None
 
     def write_call(self, call: PendingCall) -> CallOutcome:
@@ -183,7 +183,7 @@ class ReadPool:
     def __init__(self, run_query: Callable[..., Any], on_outcomes: OutcomeHandler) -> None:
         self._run_query = run_query
         self._on_outcomes = on_outcomes
-        self._calls: queue.SimpleQueue[PendingCall | None] = queue.SimpleQueue()
+        self._calls: SimpleQueue[PendingCall | None] = SimpleQueue()
         names = [f"gatepost-read-{number}" for number in range(_READ_THREADS)]
         self._threads = [threading.Thread(target=self._run, name=name, daemon=True) for name in names]
         for thread in self._threads:

@@ -25,19 +25,19 @@ bad element cannot fail its neighbours.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from gatepost.core.ids import mint
 from gatepost.core.policy import Policy
 from gatepost.core.ports import Clock, RetryTransaction, Row, SignalSink, is_batched
-from gatepost.core.signals import Signal
 from gatepost.core.times import Instant
 from gatepost.errors import Unavailable
 
 if TYPE_CHECKING:
     import asyncio
 
+    from gatepost.core.signals import Signal
     from gatepost.reactions import RoomQuestion
 
 #: savepoints in one transaction: beyond 64 PostgreSQL keeps them in a slower place
@@ -47,6 +47,7 @@ MAX_ELEMENTS: Final = 1_000
 #: times a group is run after collisions
 MAX_ATTEMPTS: Final = 12
 
+_NO_KWARGS: Final[Mapping[str, Any]] = MappingProxyType({})
 _COUNTERS: Final = ("accepted", "delivered", "expired", "discarded")
 
 
@@ -98,29 +99,40 @@ class StoreConnection(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
 class PendingCall:
-    """A call of a verb or a query whose caller waits."""
+    """A call of a verb or a query whose caller waits. (A dataclass would take a hook as long as its whole answer.)"""
 
-    verb: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    lane: str = ""
-    #: receives the outcome, for callers in an event loop
-    future: "asyncio.Future[Any] | None" = None
-    #: when it was made, by the monotonic clock
-    waiting_since: float = field(default_factory=time.monotonic)
-    #: what came of it, for callers on threads that write in turns
-    outcome: "CallOutcome | None" = None
+    __slots__ = ("args", "future", "kwargs", "lane", "outcome", "verb", "waiting_since")
+
+    def __init__(
+        self,
+        verb: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] = _NO_KWARGS,
+        lane: str = "",
+        future: "asyncio.Future[Any] | None" = None,
+    ) -> None:
+        """`future` receives the outcome, for callers in an event loop."""
+        self.verb = verb
+        self.args = args
+        self.kwargs = kwargs
+        self.lane = lane
+        self.future = future
+        #: when it was made, by the monotonic clock
+        self.waiting_since = time.monotonic()
+        #: what came of it, for callers on threads that write in turns
+        self.outcome: CallOutcome | None = None
 
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
 class CallOutcome:
-    value: Any = None
-    error: BaseException | None = None
+    __slots__ = ("error", "value")
+
+    def __init__(self, value: Any = None, error: BaseException | None = None) -> None:
+        self.value = value
+        self.error = error
 
 
 class StoreTransaction:
@@ -185,7 +197,7 @@ class StoreTransaction:
         for reaction in find_reactions(type(event).__name__):
             reaction(self, event)
 
-    def after_commit(self, signal: Signal) -> None:
+    def after_commit(self, signal: "Signal") -> None:
         self.signals.append(signal)
 
     def add_to_account(self, recipient: int, counter: str, amount: int) -> None:
@@ -276,7 +288,7 @@ class GroupWriter:
             CallOutcome(error=Unavailable("the store is too busy with the same rows", hint="try again")) for _ in calls
         ]
 
-    def _run_group(self, calls: Sequence[PendingCall]) -> tuple[list[CallOutcome], list[Signal]]:
+    def _run_group(self, calls: Sequence[PendingCall]) -> "tuple[list[CallOutcome], list[Signal]]":
         tx = self._begin()
         outcomes = [CallOutcome() for _ in calls]
         groups = _group_calls(calls)

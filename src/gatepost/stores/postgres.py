@@ -492,4 +492,4 @@ def _format_element(value: Any) -> str:
 @cache
 def _prepare(name: str) -> tuple[str, RowMaker]:
     """Return a statement with its parameters as psycopg writes them, and what makes its rows."""
-    return PARAMETER.sub(r"%(\1)s", get_statement("postgres", name).replace("%", "%%")), RowMaker()
+    return re.sub(PARAMETER, r"%(\1)s", get_statement("postgres", name).replace("%", "%%")), RowMaker()

@@ -30,7 +30,6 @@ from gatepost.stores.row_mapping import RowMaker
 from gatepost.stores.statements import PARAMETER, ConstraintViolation, get_statement
 from gatepost.stores.threaded_store import ThreadedStore
 
-_LIST_PARAMETER: Final = re.compile(r"json_each\(:([a-z_]+)\)")
 #: a shorter time in the queue is ignored, in seconds
 _SHORT_WAIT: Final = 0.5
 #: more seconds than any wait
@@ -424,7 +423,11 @@ def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
 def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
     """Return a statement, which of its parameters are lists, and what makes its rows."""
     text = get_statement("sqlite", name)
-    return text, tuple(set(_LIST_PARAMETER.findall(text))), RowMaker(convert_booleans=True)
+    return (
+        text,
+        tuple({part.partition(")")[0] for part in text.split("json_each(:")[1:]}),
+        RowMaker(convert_booleans=True),
+    )
 
 
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
@@ -436,4 +439,4 @@ def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mappin
 def _prepare_positional(name: str) -> tuple[str, tuple[str, ...]]:
     """Return a statement with `?` for its parameters, and their order: rows are then zipped, not built one by one."""
     text = get_statement("sqlite", name)
-    return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))
+    return re.sub(PARAMETER, "?", text), tuple(re.findall(PARAMETER, text))

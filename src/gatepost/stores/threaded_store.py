@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gatepost.core.policy import Policy
 from gatepost.core.ports import Clock, SignalSink, ignore_signals, is_batched
-from gatepost.core.signals import Signal
 from gatepost.errors import Unavailable
 from gatepost.stores.call_queues import ReadPool, SharedTurns, WriteQueue
 from gatepost.stores.disk_space import DiskSpace
@@ -38,6 +37,8 @@ from gatepost.stores.group_commit import (
 
 if TYPE_CHECKING:
     import asyncio
+
+    from gatepost.core.signals import Signal
 
 T = TypeVar("T")
 
@@ -253,7 +254,7 @@ class ThreadedStore(ABC):
             connection, self._clock, self._policy, self._send_signals, self._record_outcome, self.require_disk_space
         )
 
-    def _send_signals(self, signals: Sequence[Signal]) -> None:
+    def _send_signals(self, signals: "Sequence[Signal]") -> None:
         """Send signals after a commit, and count a failure: the transaction is stored all the same."""
         try:
             self._signal_sink(signals)

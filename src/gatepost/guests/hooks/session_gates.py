@@ -31,7 +31,7 @@ GATES_FILE: Final = "gates.json"
 #: the events that a gate can block
 GATE_EVENTS: Final = ("Stop", "SubagentStop", "PreToolUse", "UserPromptSubmit", "PreCompact")
 
-_NAME_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]{0,62}"
 _MAX_HINT_CHARS: Final = 1_000
 #: seconds; a repository whose check takes longer counts as clean
 _GIT_TIMEOUT: Final = 5
@@ -75,7 +75,7 @@ class SessionGateStatus(NamedTuple):
 
 def check_name(name: str) -> str:
     """Return the name, which becomes a file name; raise Invalid if a gate may not have it."""
-    if not _NAME_PATTERN.fullmatch(name):
+    if not re.fullmatch(_NAME_PATTERN, name):
         raise Invalid(
             f"{quote_value(name)} is not a name of a session gate",
             hint="use up to 63 of a-z 0-9 . _ - and begin with a letter or digit",
