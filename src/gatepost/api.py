@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gatepost.channels.shared_inbox.api import *
     from gatepost.channels.telegram.api import *
     from gatepost.channels.triggers.api import *
+    from gatepost.directory.attention_api import *
     from gatepost.directory.entity_api import *
     from gatepost.directory.key_api import *
     from gatepost.directory.sign_in_api import *
@@ -65,7 +66,8 @@ _NAMES: Final = {
         "PreviewedEventView ReceiveWebhook ReceivedEventView ScheduleSpec ScheduleView ShowTrigger TriggerFields "
         "TriggerPreviewView TriggerView WebhookView"
     ),
-    "directory.entity_api": "ChangeEntity EntityView ListEntities RegisterEntity RetireEntity ShowEntity",
+    "directory.attention_api": "SetAttention",
+    "directory.entity_api": "AttentionView ChangeEntity EntityView ListEntities RegisterEntity RetireEntity ShowEntity",
     "directory.key_api": "CreateKey KeyView ListKeys NewKeyView RevokeKey",
     "directory.sign_in_api": "CallerView CreateSignInLink ShowCaller SignIn SignInLinkView SignOut",
     "gates.decision_api": (

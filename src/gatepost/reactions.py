@@ -23,11 +23,12 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Registered": ("inbox.broadcast_actions:open_inbox",),
     "Renamed": ("inbox.item_actions:measure_lines_again",),
     "Retired": ("gates.automatic_end_actions:end_orphans",),
+    "FindPresences": ("residents.agent_handlers:find_presences",),
     # inbox
     "PersonsReached": ("inbox.triage_actions:return_awaited",),
     "Pushed": ("channels.notice_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
-    "FindLost": ("guests.wake_actions:find_lost",),
+    "FindReceptions": ("guests.wake_actions:find_receptions",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),
     "ItemsDiscarded": ("gates.decision_event_actions:keep_last_question",),
     # gates

@@ -21,7 +21,8 @@ COMMON_MODULES = {
     *("gatepost.core", "gatepost.core.address", "gatepost.core.backoff", "gatepost.core.escaping"),
     *("gatepost.core.ids", "gatepost.core.json_limits", "gatepost.core.policy", "gatepost.core.ports"),
     *("gatepost.core.signals", "gatepost.core.text", "gatepost.core.times", "gatepost.core.typed_json"),
-    *("gatepost.directory", "gatepost.directory.entity", "gatepost.directory.entity_api"),
+    *("gatepost.directory", "gatepost.directory.attention", "gatepost.directory.entity"),
+    *("gatepost.directory.entity_api", "gatepost.reactions"),
     *("gatepost.guests", "gatepost.guests.hooks", "gatepost.guests.hooks.host_process"),
     *("gatepost.guests.hooks.session_state", "gatepost.guests.session"),
     *("gatepost.operations", "gatepost.operations.access", "gatepost.operations.decoding"),
@@ -58,7 +59,10 @@ ACCESS_MODULES = {
 }
 #: our own modules that a command may import besides
 COMMAND_MODULES: dict[tuple[str, ...], set[str]] = {
-    ("person", "list"): {"gatepost.directory.person_commands", "gatepost.directory.entity_handlers"},
+    ("person", "list"): {
+        *("gatepost.directory.person_commands", "gatepost.directory.entity_handlers"),
+        *("gatepost.directory.attention_actions", "gatepost.directory.key"),
+    },
 }
 #: modules of others that take long to import, and that such a command does without
 HEAVY_MODULES = {

@@ -13,8 +13,9 @@ from gatepost.core.times import DAY, SECOND
 from gatepost.directory import entity_actions as directory, key_actions as keys, sign_in_actions as sign_in
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
+from gatepost.directory.key import PAGE_LIFETIME
 from gatepost.directory.key_handlers import generate_secret
-from gatepost.directory.sign_in_actions import LINK_LIFETIME, PAGE_LIFETIME
+from gatepost.directory.sign_in_actions import LINK_LIFETIME
 from gatepost.directory.sign_in_api import SignInLinkView
 from gatepost.errors import Refused, UnknownAddress
 from gatepost.gateway.attempt_limits import MAX_FAILURES
@@ -410,19 +411,17 @@ async def test_a_browser_that_is_not_used_is_signed_out(gateway: Gateway, clock:
     assert not any(key.kind == "page" for key in gateway.store.read_sync(keys.list_page)), "and nothing is left of it"
 
 
-async def test_a_busy_page_writes_once_a_day(gateway: Gateway, clock: FakeClock, admin: Browser) -> None:
+async def test_a_busy_page_writes_every_five_minutes(gateway: Gateway, clock: FakeClock, admin: Browser) -> None:
     def read_end_of_key() -> list[int | None]:
         return [key.expires_at for key in gateway.store.read_sync(keys.list_page) if key.kind == "page"]
 
     ends = [read_end_of_key()]
     for _ in range(5):
-        clock.advance(DAY // 2)
+        clock.advance("150 seconds")
         gateway.app_state.authenticator._cache.clear()
         await admin.get("/api/caller")
         ends.append(read_end_of_key())
-    assert len({str(end) for end in ends}) == 2, (
-        "once in two and a half days: a day after the last time, at the next use"
-    )
+    assert len({str(end) for end in ends}) == 2, "once in twelve minutes: at the first use after five"
 
 
 async def test_a_browser_is_signed_in_on_every_gateway_and_after_a_restart(url: str) -> None:

@@ -26,8 +26,10 @@ from gatepost.channels.webhooks.verification import Scheme
 from gatepost.core.policy import Policy
 from gatepost.core.ports import Store, Transaction
 from gatepost.core.text import fold_text
-from gatepost.core.times import DAY
+from gatepost.core.times import DAY, HOUR
 from gatepost.directory import entity_actions as directory, key_actions as keys
+from gatepost.directory.attention import AttentionLevel
+from gatepost.directory.attention_actions import set_attention
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.export import export_actions as export, import_actions as store_import
@@ -104,6 +106,7 @@ def fill_store(kit: Kit) -> resident_runs.WaitingRun:
     _register_entities(store)
     _fill_inboxes(kit)
     store.run_sync(sessions.begin, "s-1", agent="ben", host="claude")
+    store.run_sync(set_attention, "ben", AttentionLevel.FOCUS, length=HOUR)
     store.run_sync(spaces.create, name="Q4 Report", members=["husam", "ana"])
     for number in range(3):
         clock.advance("1 second")

@@ -48,10 +48,15 @@ class NudgeScene:
         self.nudges: list[str] = []
         #: the ids of what was read by another way
         self.read_ids: set[str] = set()
-        self.nudger = Nudger(self._nudge, self._list_waiting, clock=lambda: self.now)
+        #: the least urgent priority that wakes the agent
+        self.max_priority = Priority.FYI
+        self.nudger = Nudger(self._nudge, self._list_waiting, self._may_wake, clock=lambda: self.now)
 
     async def _list_waiting(self, session: str) -> set[str]:
         return {f"evt_{number}" for number in range(1, 1_000)} - self.read_ids if self.has_waiting else set()
+
+    async def _may_wake(self, priority: int) -> bool:
+        return priority <= self.max_priority
 
     async def _nudge(self, guest: Guest, text: str) -> None:
         self.attempts += 1
@@ -77,6 +82,21 @@ async def test_a_nudge_stays_owed_until_the_agent_is_idle_or_has_read() -> None:
     assert await scene.send_due(noted=4) == 0
     scene.has_waiting = True
     assert await scene.send_due(noted=5) == 0
+
+
+async def test_attention_keeps_nudges_back_and_loses_none() -> None:
+    scene = NudgeScene()
+    scene.max_priority = Priority.CRITICAL
+    scene.nudger.schedule("s1", [build_event()])
+    assert await scene.send_due() == 0
+    scene.now += 5
+    scene.nudger.schedule("s1", [build_event("fire", priority=Priority.CRITICAL)])
+    assert await scene.send_due(noted=2) == 1
+    scene.nudger.schedule("s1", [build_event("tea")])
+    assert await scene.send_due(noted=3) == 0
+    scene.now += 5
+    scene.max_priority = Priority.FYI
+    assert await scene.send_due(noted=3) == 1
 
 
 async def test_an_agent_that_does_not_react_is_nudged_again_only_after_a_while() -> None:

@@ -40,6 +40,7 @@ TOOL_CASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "drain_inbox": (REFUSED, {"name": "analyst"}),
     "send_message": (REFUSED, {"to_agent": "developer", "payload": "hello", "sender": "analyst"}),
     "reply": (REFUSED, {"event": "{event}", "text": "hello"}),
+    "set_attention": (REFUSED, {"level": "all", "name": "analyst"}),
     "set_plan": (REFUSED, {"name": "Daily", "cron": "@daily", "owner": "analyst"}),
     "list_plans": (OWN, {}),
     "read_space": (REFUSED, {"space": "{space}"}),

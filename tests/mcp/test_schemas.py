@@ -18,7 +18,7 @@ from tests.mcp.mcp_setup import McpSetup
 from tests.support.collected_failures import CollectedFailures
 
 #: tokens that the list of tools may cost, at four bytes each; a model reads it with every request
-MAX_TOKENS = 4_500
+MAX_TOKENS = 4_700
 
 
 async def test_the_list_of_tools_is_short(setup: McpSetup) -> None:

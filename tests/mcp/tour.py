@@ -63,6 +63,9 @@ async def call_every_tool(setup: McpSetup, analyst: ToolCaller, designer: ToolCa
     handed_over = await designer.call("answer_decision", decision=passed_on["id"], to="developer", text="You paint")
     assert (handed_over["id"], handed_over["status"]) == (passed_on["id"], "pending")
 
+    said = await analyst.call("set_attention", level="focus", within="2h")
+    assert said["attention"]["level"] == "focus"
+    assert (await analyst.call("set_attention", level="all")) == {}
     plan = await analyst.call("set_plan", name="Daily", instruction="Post the summary", cron="0 9 * * *")
     assert [item["id"] for item in (await analyst.call("list_plans"))["items"]] == [plan["id"]]
 

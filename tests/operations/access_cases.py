@@ -88,6 +88,7 @@ CALL_CASES: Final = {
     "GET /api/entities/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
     "PATCH /api/entities/{name}": CallCase(path=ANALYST_PATH),
     "DELETE /api/entities/{name}": CallCase(path=ANALYST_PATH),
+    "PUT /api/entities/{name}/attention": CallCase(path=THINKER_PATH),
     "POST /api/agents": CallCase(body={"name": "newcomer"}, admin_status=201),
     "GET /api/agents": CallCase(EXPECT_OPEN),
     "GET /api/agents/{name}": CallCase(EXPECT_OPEN, ANALYST_PATH),
@@ -241,6 +242,8 @@ CALL_CASES: Final = {
 }
 
 
+#: what the owner of an agent may change about it
+CHANGED_BY_OWNERS: Final = frozenset(("PUT /api/entities/{name}/attention",))
 #: what the owner of an agent may ask about it; it changes nothing
 READ_BY_OWNERS: Final = frozenset(
     (

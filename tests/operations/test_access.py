@@ -22,6 +22,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.spaces import actions as spaces
 from tests.operations.access_cases import (
     CALL_CASES,
+    CHANGED_BY_OWNERS,
     ENTITY_CREDENTIALS,
     EXPECT_OPEN,
     READ_BY_OWNERS,
@@ -69,7 +70,7 @@ async def test_nothing_is_done_for_one_who_is_not_concerned(world: World, url: s
     assert not wrong, "\n".join(wrong)
 
 
-async def test_an_owner_reads_what_its_agents_do_and_changes_nothing(world: World, url: str) -> None:
+async def test_an_owner_reads_what_its_agents_do_and_changes_only_what_wakes_them(world: World, url: str) -> None:
     world.gateway.store.run_sync(directory.update, "thinker", owner="designer")
     world = World(world.gateway, {**world.values, "analyst": "thinker"})  # what names the analyst names the thinker
     wrong: list[str] = []
@@ -77,7 +78,7 @@ async def test_an_owner_reads_what_its_agents_do_and_changes_nothing(world: Worl
         headers, before = create_credentials(world)[credential], read_database(url)
         for operation, call in CALL_CASES.items():
             is_readable = operation in READ_BY_OWNERS
-            if call.expected == EXPECT_OPEN and not is_readable:
+            if operation in CHANGED_BY_OWNERS or (call.expected == EXPECT_OPEN and not is_readable):
                 continue
             for query in (None, *call.other_queries):
                 status, answer = await world.call(operation, headers, query)
@@ -88,6 +89,8 @@ async def test_an_owner_reads_what_its_agents_do_and_changes_nothing(world: Worl
                 if not is_good:
                     wrong.append(f"{operation} {query} by {credential}: {status} {str(answer)[:100]}")
         assert read_database(url) == before
+        for operation in CHANGED_BY_OWNERS:
+            assert (await world.call(operation, headers))[0] == 200
     assert not wrong, "\n".join(wrong)
 
 

@@ -23,10 +23,12 @@ from gatepost.spaces.api import NewSpaceView
 
 _EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra", "times"})
 #: the fields that are passed, because the record has no such attribute or the view shows less
+_ATTENDANCE: Final = frozenset({"presence", "attention"})
 PASSED: Final[Mapping[type, frozenset[str]]] = {
     SessionView: frozenset({"reachability"}),
-    MailRecipientView: frozenset({"reachable"}),
-    AgentView: frozenset(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),
+    MailRecipientView: frozenset({"reachable", "attention"}),
+    EntityView: _ATTENDANCE,
+    AgentView: _ATTENDANCE.union(set(AgentView.__struct_fields__) - set(EntityView.__struct_fields__)),
     DecisionView: frozenset({"overdue"}),
     EventView: _EVENT,
     ItemView: _EVENT,

@@ -17,6 +17,8 @@ TRIGGER_TABLES = (
 )
 #: what changes the rows first, where a statement has nothing to do otherwise
 BEFORE: dict[str, list[str]] = {
+    "directory/attention/list_page_uses": ["UPDATE keys SET kind = 'page', entity = 1, expires_at = 9"],
+    "guests/sessions/has_wake_reason": ["DELETE FROM attention"],
     "inbox/broadcasts/insert": ["DELETE FROM broadcasts"],
     "inbox/broadcasts/reap": ["UPDATE broadcasts SET expires_at = 1"],
     "inbox/claims/lapse": ["UPDATE claims SET deadline = 1"],
@@ -44,7 +46,7 @@ BEFORE: dict[str, list[str]] = {
     "jobs/leases/has_other_holder": ["UPDATE leases SET name = 'ann', holder = 'another', deadline = 2"],
     "worker/maintenance/read_note": ["UPDATE leases SET name = 'clock'"],
     "reports/fires/list_past": ["UPDATE items SET dedup_key = 'kx'"],
-    "guests/sessions/list_lost": [
+    "guests/sessions/list_receptions": [
         "INSERT INTO entities (number, name, kind, display, created_at) VALUES (99, 'bob', 'agent', 'Bob', 1)",
         "UPDATE sessions SET entity = 99, wake_method = 'x'",
     ],
@@ -103,6 +105,8 @@ ITEM_FILTER |= {"origin": "x", "hidden": False}
 USAGE = {"period": 0, "offset": 0, "after_tokens": None}
 SAMPLES: dict[str, dict[str, Any]] = {
     "jobs/leases/has_other_holder": {"now": 1, "future": 3},
+    "directory/attention/is_held": {"priority": 2},
+    "directory/attention/save": {"max_priority": -1},
     "gates/answers/insert": {"outcome": "answered", "iteration": 2},
     "residents/calls/end": {"status": "resolved"},
     "residents/calls/insert": NEW,
@@ -164,7 +168,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "spaces/messages/find_last_before": {"time": 2},
     "residents/runs/find_last_before": {"since": 1},
     "residents/runs/list_page": {"status": "running"},
-    "guests/sessions/list_lost": {"names": "bob"},
+    "guests/sessions/list_receptions": {"names": "bob"},
     "guests/sessions/list_unseen": {"unseen_before": 2, "unseen_after": 0},
     "guests/sessions/save": {"state": "idle"},
     "guests/sessions/update_state": {"state": "idle"},

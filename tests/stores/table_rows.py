@@ -52,6 +52,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "size": 1,
     },
     "accounts": {"recipient": 1, "accepted": 1, "delivered": 0, "expired": 0, "discarded": 0},
+    "attention": {"entity": 1, "max_priority": 0, "until": 9},
     "sessions": {
         "id": "x",
         "entity": 1,

@@ -173,6 +173,10 @@ export interface Agent {
   aliases: string[];
   createdAt: Time;
   retiredAt: Time | null;
+  /** by its sessions, runs or use of the page; null: unknown */
+  presence: "away" | "idle" | "working" | null;
+  /** null: everything wakes it */
+  attention: Attention | null;
   version: number;
   pausedAt: Time | null;
   cycles: number;
@@ -292,6 +296,15 @@ export interface AskDecision {
 }
 
 export type AtDeadline = "escalate" | "open";
+
+/** What may wake an entity now, until a time. */
+export interface Attention {
+  /** focus: critical items wake it; do_not_disturb: nothing does */
+  level: "do_not_disturb" | "focus";
+  until: Time;
+}
+
+export type AttentionLevel = "all" | "do_not_disturb" | "focus";
 
 /** A batch as data and, in `text`, as an agent reads it. Without a claim nothing was pending. */
 export interface Batch {
@@ -781,6 +794,8 @@ export interface Delivery {
   times?: number;
   /** false if each of its sessions in another program is lost; the item waits */
   reachable?: boolean;
+  /** what keeps the item from waking it until then */
+  attention?: Attention;
 }
 
 export type DeliveryMode = "polling" | "webhook";
@@ -836,6 +851,10 @@ export interface Entity {
   aliases: string[];
   createdAt: Time;
   retiredAt: Time | null;
+  /** by its sessions, runs or use of the page; null: unknown */
+  presence: "away" | "idle" | "working" | null;
+  /** null: everything wakes it */
+  attention: Attention | null;
 }
 
 export type EntityKind = "agent" | "human" | "service";
@@ -1732,6 +1751,8 @@ export interface MailRecipient {
   endedAt: Time | null;
   /** when it is sent: false if each of its sessions in another program is lost */
   reachable?: boolean;
+  /** when it is sent: what keeps the mail from waking it until then */
+  attention?: Attention;
 }
 
 /** What `markDone` asks. */
@@ -2768,6 +2789,17 @@ export interface Session {
 export interface SessionPage {
   items: Session[];
   next: string | null;
+}
+
+/** What `setAttention` asks. */
+export interface SetAttention {
+  name: string;
+  /** focus: only critical items wake; do_not_disturb: nothing wakes; all: everything */
+  level: AttentionLevel;
+  /** how long, such as 2h; at most 30d */
+  within?: string | null;
+  /** instead of `within`: a time */
+  until?: string | null;
 }
 
 export interface Setting {

@@ -177,6 +177,7 @@ import type {
   SentReply,
   Session,
   SessionPage,
+  SetAttention,
   Settings,
   SharedEntry,
   SharedEntryPage,
@@ -468,6 +469,14 @@ export abstract class Operations {
   /** Retire an entity: it keeps its history and receives nothing more. */
   retireEntity(request: RetireEntity, options?: CallOptions): Promise<Entity> {
     return this.call(["DELETE", "/api/entities/{name}", "keyed"], request, options);
+  }
+
+  /**
+   * Say what may wake an agent, or notify a person, until a time. What comes meanwhile waits in the inbox, and wakes at
+   * that time. An agent or a person says it for itself; its owner may, too.
+   */
+  setAttention(request: SetAttention, options?: CallOptions): Promise<Entity> {
+    return this.call(["PUT", "/api/entities/{name}/attention", "keyed"], request, options);
   }
 
   /** Show an event with its state for each recipient; an entity's own credential sees its own state. */

@@ -31,6 +31,7 @@ MODULES = {
     "reply": "mail.mail_commands",
     "agent": "residents.agent_commands",
     "person": "directory.person_commands",
+    "attention": "directory.attention_commands",
     "space": "spaces.commands",
     "work": "mail.work_commands",
     "note": "mail.work_commands",

@@ -20,7 +20,7 @@ def authorize_names(tx: Reader, request: Q, caller: Caller) -> Q:
     """
     Return the request with the name of the entity in the place of a name or alias that its rule is about. For an entity
     all others are refused alike, whether they exist or not: a credential does not tell its holder which names exist.
-    The owner of an agent may name it where it only reads.
+    The owner of an agent may name it where it only reads, or says what may wake it.
     """
     rule = request.operation.access
     if not rule.names_other(request, caller):

@@ -1,9 +1,10 @@
 """Entities: agents, humans and services. What agents have besides is in `residents/agent_api.py`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
+from gatepost.directory.attention import Attention
 from gatepost.directory.entity import MAX_ALIASES, Entity, EntityKind
 from gatepost.errors import Conflict, NotFound
 from gatepost.operations.access import Administrator, AnyEntity
@@ -22,6 +23,19 @@ ChangedAliases = Annotated[
 ]
 
 
+class AttentionView(RecordView[Attention]):
+    """What may wake an entity now, until a time."""
+
+    level: Annotated[
+        Literal["focus", "do_not_disturb"],
+        describe("focus: critical items wake it; do_not_disturb: nothing does"),
+    ]
+    until: Time
+
+    def describe(self) -> str:
+        return f"{self.level.replace('_', ' ')} until {self.until}"
+
+
 class EntityView(RecordView[Entity]):
     name: str
     kind: EntityKind
@@ -32,6 +46,11 @@ class EntityView(RecordView[Entity]):
     aliases: list[str]
     created_at: Time
     retired_at: Time | None
+    presence: Annotated[
+        Literal["working", "idle", "away"] | None,
+        describe("by its sessions, runs or use of the page; null: unknown"),
+    ]
+    attention: Annotated[AttentionView | None, describe("null: everything wakes it")]
 
 
 @write(

@@ -13,11 +13,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from gatepost.core.times import Instant
+from gatepost.core.times import DAY, Duration, Instant
 from gatepost.errors import Invalid, quote_value
 
 KeyKind = Literal["admin", "agent", "trigger", "public", "page", "link"]
 
+#: how long a page key is valid after it was used
+PAGE_LIFETIME: Final[Duration] = 30 * DAY
 #: how a secret begins, by its kind; the others begin with `sk_`
 _SECRET_PREFIXES: Final[dict[KeyKind, str]] = {"public": "pk_", "page": "ck_", "link": "lk_"}
 #: `sk_` or another beginning, and eight characters, which lists show

@@ -1,9 +1,11 @@
 """`gatepost person`, and what agents and people have in common."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from gatepost.cli import output
 from gatepost.cli.command import Facts, Noun, Outcome, TableRow
@@ -11,7 +13,14 @@ from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core.address import check_entity_address
 from gatepost.directory.entity import EntityKind
-from gatepost.directory.entity_api import EntityView, ListEntities, RegisterEntity, RetireEntity, ShowEntity
+from gatepost.directory.entity_api import (
+    AttentionView,
+    EntityView,
+    ListEntities,
+    RegisterEntity,
+    RetireEntity,
+    ShowEntity,
+)
 from gatepost.errors import Refused
 
 if TYPE_CHECKING:  # a list needs no accounts
@@ -29,7 +38,7 @@ ENTITY_FIELDS: Final[dict[str, Any]] = {
     "role": option("--role", "ROLE", "the role in the team"),
     "owner": option("--owner", "NAME", "who gets alerts about it and may read its runs and its mind; by default admin"),
 }
-COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES")
+COLUMNS: Final = ("NAME", "DISPLAY", "TEAM", "ROLE", "OWNER", "SINCE", "ALIASES", "PRESENCE")
 
 
 @people.send("add", RegisterEntity, name=NEW_NAME, kind=EntityKind.HUMAN, aliases=ALIASES, **ENTITY_FIELDS)
@@ -118,7 +127,34 @@ def build_row(entity: EntityView) -> TableRow:
         entity.owner or "",
         entity.created_at[:10] + (" (retired)" if entity.retired_at is not None else ""),
         ", ".join(entity.aliases),
+        _describe_presence(entity),
     ]
+
+
+def _describe_presence(entity: EntityView) -> str:
+    attention = entity.attention.level.replace("_", " ") if entity.attention else None
+    return ", ".join(filter(None, (entity.presence, attention)))
+
+
+class _Recipient(Protocol):
+    """A recipient in the answer of a push, or of mail."""
+
+    name: str
+    reachable: bool | UnsetType
+    attention: AttentionView | UnsetType
+
+
+def talk_of_waiting(recipients: Sequence[_Recipient], noun: str) -> None:
+    """Say of whom an item waits in the inbox, because nothing reaches or wakes them now."""
+    reasons: dict[str, list[str]] = {}
+    for recipient in recipients:
+        if recipient.reachable is False:
+            reasons.setdefault("not reachable now", []).append(recipient.name)
+        elif recipient.attention is not UNSET:
+            reasons.setdefault(f"not woken now ({recipient.attention.describe()})", []).append(recipient.name)
+    for reason, names in reasons.items():
+        listed = ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:5])} and {len(names) - 5} more"
+        output.talk(f"{reason}: {listed}; the {noun} waits in the inbox")
 
 
 def list_facts(entity: EntityView, account: "AccountView") -> Facts:
@@ -131,6 +167,8 @@ def list_facts(entity: EntityView, account: "AccountView") -> Facts:
         ("owner", entity.owner),
         ("aliases", ", ".join(entity.aliases)),
         ("since", entity.created_at),
+        ("presence", entity.presence),
+        ("attention", entity.attention.describe() if entity.attention else None),
         ("retired", entity.retired_at),
         *((state, getattr(account, state)) for state in _ACCOUNT_FIELDS),
     ]

@@ -15,18 +15,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatepost.core.ports import Reader, Transaction
-from gatepost.core.times import DAY, MINUTE, Duration
+from gatepost.core.times import MINUTE, Duration
 from gatepost.directory import entity_actions as directory, key_actions as keys
 from gatepost.directory.entity import EntityKind
-from gatepost.directory.key import Key
+from gatepost.directory.key import PAGE_LIFETIME, Key
 from gatepost.errors import Refused, Unauthorized
 
 #: how long a link can be used
 LINK_LIFETIME: Final[Duration] = 10 * MINUTE
-#: how long a page key is valid after it was used
-PAGE_LIFETIME: Final[Duration] = 30 * DAY
-#: how long a page key is used before its end is moved again: a busy page writes nothing
-_EXTENSION_INTERVAL: Final = DAY
+#: how long a page key is used before its end is moved again, which also tells when its person was there
+_EXTENSION_INTERVAL: Final = 5 * MINUTE
 
 
 def create_link(tx: Transaction, secret: str, person: str) -> Key:

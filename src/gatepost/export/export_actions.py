@@ -33,7 +33,7 @@ from gatepost.stores import statements
 FORMAT: Final = 2
 #: every table but `leases` and `schema_version`, each after those that it refers to; `counters` are set, not inserted
 TABLES: Final = (  # noqa: SIM905
-    "entities names inboxes accounts sessions events broadcasts claims items spaces members messages"
+    "entities names inboxes accounts sessions events broadcasts claims items attention spaces members messages"
     " agents memories goals minds runs steps calls gates waiters resolutions decisions respondents answers plans"
     " outgoing outgoing_recipients work_items ledger_accounts ledger_payers ledger_steps topics topic_messages"
     " connections triggers channel_cursors route_rules unrouted channel_sessions pairings shared_entries"

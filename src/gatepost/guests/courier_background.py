@@ -33,7 +33,7 @@ from gatepost.core.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.core.transport_records import SubscribedEvent, build_unkept_event
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests import spool_line
-from gatepost.guests.nudge_background import Nudger
+from gatepost.guests.nudge_background import MayWake, Nudger, wake_always
 from gatepost.guests.ports import ListGuests, Nudge, Spool
 from gatepost.guests.session import Guest
 from gatepost.inbox import feed_actions as inbox_feed
@@ -70,6 +70,7 @@ class Courier:
         spool: Spool,
         list_guests: ListGuests,
         nudge: Nudge | None = None,
+        may_wake: MayWake = wake_always,
         reconcile_interval: float = 600.0,
         check_interval: float = SESSION_CHECK_INTERVAL,
     ) -> None:
@@ -79,7 +80,7 @@ class Courier:
         self._read_pending = read_pending
         self._spool = spool
         self._list_guests = list_guests
-        self._nudger = Nudger(nudge, self._read_waiting_keys) if nudge is not None else None
+        self._nudger = Nudger(nudge, self._read_waiting_keys, may_wake) if nudge is not None else None
         self.reconcile_duty = Duty("reconcile", self._reconcile, interval=reconcile_interval)
         self.session_duty = Duty("sessions", self._check_sessions, interval=check_interval)
         self._seen_sessions: frozenset[str] = frozenset()

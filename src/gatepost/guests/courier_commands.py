@@ -22,7 +22,10 @@ from gatepost.client import Client
 from gatepost.core.ports import EventHandler, ResyncHandler, Store, Subscription
 from gatepost.core.times import SECOND
 from gatepost.core.transport_records import build_unkept_event
+from gatepost.directory.attention import AttentionLevel
+from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import GatepostError, Invalid, Unavailable
+from gatepost.guests import session_actions as sessions
 from gatepost.guests.courier_background import PENDING_LIMIT, Courier, StoreSubscription
 from gatepost.guests.hooks.session_state import SESSIONS_FOLDER, find_guest, has_ended, list_guests
 from gatepost.guests.nudge_background import wait_for_nudge, watch_process
@@ -106,6 +109,7 @@ async def _run_courier(
         read_pending=source.read_pending,
         spool=app.build_spool(configuration),
         list_guests=list_sessions,
+        may_wake=source.may_wake,
         nudge=app.build_nudge(configuration, method, home / SESSIONS_FOLDER) if method else None,
         reconcile_interval=configuration.settings.courier.reconcile / SECOND,
     )
@@ -147,6 +151,21 @@ class CourierSource:
                 pass  # the store may still be there
         store = await asyncio.to_thread(lambda: self._store)
         return await store.read(inbox.peek, self.agent, limit=PENDING_LIMIT)
+
+    async def may_wake(self, priority: int) -> bool:
+        """Return True if an event of this priority may wake the agent now; also if nobody can be asked."""
+        if find_gateway(self._configuration) is not None:
+            try:
+                async with self.open_client() as client:
+                    attention = (await client.send(ShowEntity(name=self.agent))).attention
+                    return attention is None or priority <= AttentionLevel(attention.level).max_priority
+            except Unavailable:
+                pass  # the store may still be there
+        try:
+            store = await asyncio.to_thread(lambda: self._store)
+            return await store.read(sessions.may_wake, self.agent, priority)
+        except Unavailable:
+            return True
 
     def open_client(self) -> Client:
         """Return a client of the gateway at its present address."""

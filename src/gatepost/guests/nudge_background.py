@@ -59,6 +59,10 @@ _MAX_PID: Final = 2**31 - 1
 
 #: returns the keys (ids of events without a key) that a session has still to read
 ReadWaitingKeys = Callable[[str], Awaitable[Collection[str]]]
+#: returns True if an event of this priority may wake the agent now
+MayWake = Callable[[int], Awaitable[bool]]
+#: seconds until the next look, if the attention of the agent keeps it from being nudged
+_ATTENTION_INTERVAL: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -74,14 +78,24 @@ class _PendingNudge:
             self.events.pop(event.id, None)
 
 
+async def wake_always(priority: int) -> bool:  # noqa: ARG001 (of no agent is anything else known)
+    return True
+
+
 class Nudger:
     """Keeps the pending nudges of an agent's sessions, and sends each when its session is idle."""
 
     def __init__(
-        self, nudge: Nudge, read_waiting_keys: ReadWaitingKeys, *, clock: Callable[[], float] = time.monotonic
+        self,
+        nudge: Nudge,
+        read_waiting_keys: ReadWaitingKeys,
+        may_wake: MayWake = wake_always,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._nudge = nudge
         self._read_waiting_keys = read_waiting_keys
+        self._may_wake = may_wake
         self._clock = clock
         self._pending_nudges: dict[str, _PendingNudge] = {}
         self._last_nudges: dict[str, tuple[int, float]] = {}
@@ -137,6 +151,9 @@ class Nudger:
 
     async def _send(self, guest: Guest, pending_nudge: _PendingNudge, pending_events: Sequence[Event]) -> None:
         now, most_urgent = self._clock(), min(pending_events, key=lambda event: event.priority)
+        if not await self._may_wake(most_urgent.priority):
+            pending_nudge.not_before = now + _ATTENTION_INTERVAL
+            return
         try:
             await self._nudge(guest, render_nudge(most_urgent, len(pending_events)))
         except GatepostError as error:

@@ -135,6 +135,11 @@ def has_items(tx: Reader, agent: str) -> bool:
     return tx.fetch_one("inbox/inboxes/has_items", agent=agent, now=tx.now) is not None
 
 
+def may_wake(tx: Reader, agent: str, priority: int) -> bool:
+    """Return False if the attention of an agent keeps an item of this priority from waking it now."""
+    return tx.fetch_one("directory/attention/is_held", name=agent, priority=priority, now=tx.now) is None
+
+
 def has_pending_gates(tx: Reader, agent: str) -> bool:
     """Return True if any gate may keep a guest from stopping; `gates.list_blocking` returns those that do."""
     return tx.fetch_one("guests/sessions/has_pending_gates", agent=agent) is not None

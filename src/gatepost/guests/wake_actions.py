@@ -6,19 +6,19 @@ last. A session that works shows items by its own hooks; it is woken only if an 
 because it may have been interrupted, which no hook tells. While a session is being woken, no other is.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.times import DAY, SECOND, Instant, format_duration
-from gatepost.directory import entity_actions as directory
+from gatepost.directory import attention_actions as attention, entity_actions as directory
 from gatepost.errors import NotFound
 from gatepost.guests import session_actions as sessions
 from gatepost.guests.reachability import WAITER, IsRunning, choose_to_wake
 from gatepost.guests.session import IDLE
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
-from gatepost.inbox.wake_actions import FindLost
+from gatepost.inbox.wake_actions import FindReceptions, Reception
 
 #: how long an item waits before a session that works is woken
 BUSY_PATIENCE: Final = 30 * SECOND
@@ -56,10 +56,12 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
     return since
 
 
-def find_lost(tx: Reader, question: FindLost) -> Callable[[], Collection[str]]:
-    """Ask for the names of those agents of whom no session can be reached, as far as that is recorded."""
-    fetch = tx.fetch_later("guests/sessions/list_lost", names=list(question.names))
-    return lambda: [row.name for row in fetch()]
+def find_receptions(tx: Reader, question: FindReceptions) -> Callable[[], Mapping[str, Reception]]:
+    """Ask which entities have no session that can be reached, as far as is recorded, or are not woken by everything."""
+    fetch = tx.fetch_later("guests/sessions/list_receptions", names=list(question.names), now=tx.now)
+    return lambda: {
+        row.name: Reception(row.is_lost, attention.read_row(row) if row.until is not None else None) for row in fetch()
+    }
 
 
 def build_unseen_filters(tx: Reader) -> dict[str, Any]:

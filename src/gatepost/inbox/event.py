@@ -18,6 +18,7 @@ from msgspec import Struct
 from gatepost.core.json_limits import Json
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import MAX_INSTANT, MINUTE, Duration, Instant
+from gatepost.directory.attention import Attention
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Invalid, quote_value
 from gatepost.reactions import RoomQuestion
@@ -249,6 +250,8 @@ class Delivery(Struct, frozen=True):
     times: int = 1
     #: False if it is an agent in another program, and each of its sessions is lost
     reachable: bool = True
+    #: what keeps the item from waking its recipient now
+    attention: Attention | None = None
 
 
 class PushResult(Struct, frozen=True):

@@ -4,19 +4,38 @@ is too long. An fyi item wakes its recipient after a while (`policy.fyi_wait`). 
 look for inboxes whose recipient should wake.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from gatepost.core.ports import Reader
+from gatepost.directory.attention import Attention
+from gatepost.directory.attention_actions import get_max_priority
 from gatepost.inbox.expiry_actions import BATCH_SIZE
 from gatepost.reactions import RoomQuestion
 
 
+class Reception(NamedTuple):
+    """Why what is pushed to an entity may wait."""
+
+    #: it has had sessions in other programs, and each is lost
+    is_lost: bool
+    attention: Attention | None
+
+    def find_obstacle(self, priority: int) -> Attention | None:
+        """Return the attention that keeps an item of this priority from waking the entity; None if nothing does."""
+        return self.attention if priority > get_max_priority(self.attention) else None
+
+
+#: of an entity that can be reached, and that everything wakes
+OPEN_RECEPTION: Final = Reception(is_lost=False, attention=None)
+
+
 @dataclass(frozen=True, slots=True)
-class FindLost(RoomQuestion[Callable[[], Collection[str]]]):
+class FindReceptions(RoomQuestion[Callable[[], Mapping[str, Reception]]]):
     """
-    Which of these agents nothing reaches: they have had sessions in other programs, and each is lost. The answer is a
-    function that returns them, so that the query can be sent with the next statement.
+    What keeps pushes from reaching or waking these entities, by name; without those that nothing does. The answer is a
+    function that returns it, so that the query can be sent with the next statement.
     """
 
     names: Sequence[str]

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 from gatepost.core import address
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import parse_duration
+from gatepost.directory.entity_api import AttentionView
 from gatepost.errors import Conflict, NotFound, Refused, TooLarge
 from gatepost.inbox.event import ItemState
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
@@ -58,10 +59,13 @@ class MailRecipientView(RecordView[MailRecipient]):
         Annotated[bool, describe("when it is sent: false if each of its sessions in another program is lost")]
         | UnsetType
     ) = UNSET
+    attention: (
+        Annotated[AttentionView, describe("when it is sent: what keeps the mail from waking it until then")] | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, record: MailRecipient, /, **values: Any) -> Self:
-        return super().of(record, reachable=UNSET, **values)
+        return super().of(record, reachable=UNSET, attention=None, **values)
 
 
 class MailView(RecordView[Mail]):

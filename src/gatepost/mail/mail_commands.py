@@ -13,6 +13,7 @@ from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core import ids, times
 from gatepost.core.quoting import quote
 from gatepost.core.times import Instant
+from gatepost.directory.person_commands import talk_of_waiting
 from gatepost.errors import Invalid, NotFound
 from gatepost.inbox.event import Priority, Ref
 from gatepost.mail.mail_api import ListMail, MailBox, MailView, ReplyToEvent, SendMail, ShowMail
@@ -110,8 +111,7 @@ def send(
         is_posted_later = connection.store is not None and view.post_state is PostState.UNPOSTED
     notice = "; you get an event when it has been read" if is_awaited else ""
     output.done(msgspec.to_builtins(view), view.id, f"{_describe_recipients(view)}{notice}", json=json)
-    if lost_names := [recipient.name for recipient in view.recipients if recipient.reachable is False]:
-        output.talk(f"not reachable now: {', '.join(lost_names)}; the mail waits in the inbox")
+    talk_of_waiting(view.recipients, "mail")
     if is_posted_later:
         output.talk("it is posted on the ledger when a gateway runs: `gatepost up`")
 

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity_api import AttentionView
 from gatepost.errors import Invalid
 from gatepost.inbox.event import Ref
-from gatepost.inbox.wake_actions import FindLost
+from gatepost.inbox.wake_actions import OPEN_RECEPTION, FindReceptions
 from gatepost.mail import mail_actions as mail, mail_api as api
 from gatepost.mail.sent_record import AckRequest, Mail, MailSpec, build_payload
 from gatepost.operations.access import Caller
@@ -24,11 +26,19 @@ def send_mail(tx: Transaction, request: api.SendMail, caller: Caller) -> api.Mai
     spec = build_record(MailSpec, request, payload=build_payload(request.text, request.payload))
     assert request.sender is not None
     view = view_mail(mail.send(tx, spec, sender=request.sender))
-    lost = tx.ask(FindLost([recipient.name for recipient in view.recipients]))()
-    recipients = [
-        replace(recipient, reachable=False) if recipient.name in lost else recipient for recipient in view.recipients
-    ]
-    return replace(view, recipients=recipients) if lost else view
+    receptions = tx.ask(FindReceptions([recipient.name for recipient in view.recipients]))()
+    recipients = []
+    for recipient in view.recipients:
+        reception = receptions.get(recipient.name, OPEN_RECEPTION)
+        obstacle = reception.find_obstacle(view.priority)
+        recipients.append(
+            replace(
+                recipient,
+                reachable=False if reception.is_lost else UNSET,
+                attention=AttentionView.of(obstacle) if obstacle is not None else UNSET,
+            )
+        )
+    return replace(view, recipients=recipients)
 
 
 @api.ListMail.handler

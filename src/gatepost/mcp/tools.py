@@ -217,9 +217,8 @@ def _render_line(spec: OperationTool, view: Any) -> str:
         case MessageView():
             return f"message {view.seq} by {render_name(view.sender)}: {quote(view.content)}"
         case MailView():
-            lost = [recipient.name for recipient in view.recipients if recipient.reachable is False]
-            note = f" (not reachable now: {', '.join(lost)})" if lost else ""
-            return f"sent to {render_name(view.to)} as mail {view.id}{note}"
+            notes = "".join(f" ({note})" for note in _list_mail_notes(view))
+            return f"sent to {render_name(view.to)} as mail {view.id}{notes}"
         case SentReplyView():
             return f"sent as {view.kind} {view.id}"
         case NoteView():
@@ -232,12 +231,29 @@ def _render_line(spec: OperationTool, view: Any) -> str:
         case WorkItemView():
             return f"added {view.type} {render_name(view.id)} {quote(view.title)}"
         case AgentView():
-            team = f", team {render_name(view.team)}" if view.team else ""
-            role = f", role {render_name(view.role)}" if view.role else ""
-            reachable = f", {view.reachability.state}" if view.reachability else ""
-            return f"{view.name} ({render_name(view.display_name)}{team}{role}{reachable})"
+            return f"{view.name} ({', '.join(_list_agent_facts(view))})"
         case _:
             return render_json(spec.encode_item(view))
+
+
+def _list_mail_notes(mail: MailView) -> Iterator[str]:
+    lost = [recipient.name for recipient in mail.recipients if recipient.reachable is False]
+    if lost:
+        yield f"not reachable now: {', '.join(lost)}"
+    for recipient in mail.recipients:
+        if recipient.attention is not UNSET:
+            yield f"{recipient.name}: {recipient.attention.describe()}"
+
+
+def _list_agent_facts(agent: AgentView) -> Iterator[str]:
+    yield render_name(agent.display_name)
+    yield from (f"{noun} {render_name(name)}" for noun, name in (("team", agent.team), ("role", agent.role)) if name)
+    if agent.reachability:
+        yield agent.reachability.state
+    if agent.presence:
+        yield agent.presence
+    if agent.attention:
+        yield agent.attention.describe()
 
 
 def _list_gate_facts(gate: GateView) -> Iterator[str]:

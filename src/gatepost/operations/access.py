@@ -142,8 +142,8 @@ class NamedEntity(Access):
 class NamedEntityOrOwner(NamedEntity):
     """
     The entity that a field names by its name or an alias, the entity that owns it (`entity.owner`, who is told when
-    something is wrong with it), and the administrator. For what only reads: an owner changes nothing. A field of the
-    query that is not given becomes the caller's own name; the administrator sees all then.
+    something is wrong with it), and the administrator. For what only reads, and for when it is woken: an owner changes
+    nothing else. A field of the query that is not given becomes the caller's own name; the administrator sees all then.
     """
 
     def bind(self, request: Q, caller: Caller) -> Q:

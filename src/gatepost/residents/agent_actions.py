@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gatepost.channels.triggers.trigger import FindSkills
-from gatepost.core.ports import Reader, Transaction
+from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND
 from gatepost.directory import entity_actions as directory, entity_rows as entities
@@ -115,6 +115,11 @@ def list_page(
     by_number = {resident.number: resident for resident in residents}
     skills = read_skills(tx, numbers)
     return [(agent, by_number.get(agent.number), skills.get(agent.number, ())) for agent in agent_entities]
+
+
+def list_presences(tx: Reader, entities: Sequence[int]) -> Sequence[Row]:
+    """Return what those of these agents are doing that are residents; a paused one is away."""
+    return tx.fetch_all("residents/agents/list_presences", entities=list(entities))
 
 
 def list_live(tx: Reader) -> list[Resident]:

@@ -250,8 +250,8 @@ class RegisterAgent(ConfiguringRequest[AgentView]):
     tool=Tool(
         name="list_agents",
         title="List agents",
-        description="List agents, and who is reachable.",
-        answer=("name", "display_name", "team", "role", "resident", "paused", "reachability"),
+        description="List agents: who is reachable, what they are doing, and what may wake them.",
+        answer=("name", "display_name", "team", "role", "resident", "paused", "reachability", "presence", "attention"),
         hidden=("retired",),
         doors=FOR_MCP,
     ),

@@ -9,12 +9,13 @@ from msgspec.structs import asdict
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.directory import entity_actions as directory
+from gatepost.directory.attention import FindPresences, Presence
 from gatepost.directory.entity import Entity, EntityKind
-from gatepost.directory.entity_handlers import build_changes, build_spec
+from gatepost.directory.entity_handlers import Attendance, build_changes, build_spec, read_attendances
 from gatepost.guests import reachability, session_actions as sessions
 from gatepost.guests.hooks import host_process
 from gatepost.guests.reachability import Reachability
-from gatepost.guests.session import GuestSession
+from gatepost.guests.session import ENDED, WORKING, GuestSession
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Page
 from gatepost.operations.pagination import parse_cursor_number, read_page
@@ -45,17 +46,23 @@ def register_agent(tx: Transaction, request: api.RegisterAgent, caller: Caller) 
 @api.ListAgents.handler
 def list_agents(tx: Reader, request: api.ListAgents, caller: Caller) -> Page[api.AgentView]:
     reachabilities: dict[str, Reachability] = {}
+    attendances: dict[str, Attendance] = {}
 
     def list_page(tx: Reader, **filters: Any) -> Sequence[tuple[Entity, Resident | None, Sequence[str]]]:
         rows = agents.list_page(tx, **filters)
-        reachabilities.update(_find_reachabilities(tx, [row[0].number for row in rows]))
+        entities = [row[0] for row in rows]
+        reachabilities.update(_find_reachabilities(tx, [entity.number for entity in entities]))
+        names = [entity.name for entity in entities]
+        attendances.update(zip(names, read_attendances(tx, entities), strict=True))
         return rows
 
     return read_page(
         tx,
         request,
         list_page,
-        view=lambda row: _view_agent(*row, reachabilities.get(row[0].name), include_config=False),
+        view=lambda row: _view_agent(
+            *row, reachabilities.get(row[0].name), attendances[row[0].name], include_config=False
+        ),
         cursor=lambda row: row[0].number,
         **asdict(request),
     )
@@ -152,7 +159,8 @@ def _read_agent(tx: Reader, name: str) -> api.AgentView:
 
 def _read_view(tx: Reader, agent: Entity, *, include_config: bool = True) -> api.AgentView:
     reachability = _find_reachabilities(tx, [agent.number]).get(agent.name)
-    return _view_agent(*agents.read_with_skills(tx, agent), reachability, include_config=include_config)
+    [attendance] = read_attendances(tx, [agent])
+    return _view_agent(*agents.read_with_skills(tx, agent), reachability, attendance, include_config=include_config)
 
 
 def _find_reachabilities(tx: Reader, numbers: Sequence[int]) -> dict[str, Reachability]:
@@ -161,6 +169,23 @@ def _find_reachabilities(tx: Reader, numbers: Sequence[int]) -> dict[str, Reacha
     for session in sessions.list_of_entities(tx, numbers):
         by_agent.setdefault(session.agent, []).append(_judge(tx, session))
     return {name: best for name, entries in by_agent.items() if (best := reachability.choose_best(entries))}
+
+
+def find_presences(tx: Reader, question: FindPresences) -> dict[int, Presence]:
+    """Return what these agents are doing: residents by their runs, guests by their most active session."""
+    numbers = {agent.name: agent.number for agent in question.agents}
+    presences: dict[int, Presence] = {}
+    for session in sessions.list_of_entities(tx, [*numbers.values()]):
+        number, presence = numbers[session.agent], _judge_presence(session)
+        presences[number] = min(presences.get(number, presence), presence, key=list(Presence).index)
+    rows = agents.list_presences(tx, [*numbers.values()])
+    return presences | {row.entity: Presence(row.presence) for row in rows}
+
+
+def _judge_presence(session: GuestSession) -> Presence:
+    if session.state == ENDED or (session.program is not None and host_process.is_gone(session.program)):
+        return Presence.AWAY
+    return Presence.WORKING if session.state == WORKING else Presence.IDLE
 
 
 def _judge(tx: Reader, session: GuestSession) -> Reachability:
@@ -176,6 +201,7 @@ def _view_agent(
     resident: Resident | None,
     skills: Sequence[str],
     reachability: Reachability | None,
+    attendance: Attendance,
     *,
     include_config: bool = True,
 ) -> api.AgentView:
@@ -183,6 +209,7 @@ def _view_agent(
     config = resident.config if resident and include_config else None
     return api.AgentView.of(
         agent,
+        **attendance._asdict(),
         version=resident.version if resident else 0,
         paused_at=resident.paused_at if resident else None,
         cycles=resident.cycles if resident else 0,

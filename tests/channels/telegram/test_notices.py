@@ -3,8 +3,10 @@
 import pytest
 
 from gatepost.channels import outgoing_message_actions as messages
-from gatepost.core.times import MINUTE
+from gatepost.core.times import HOUR, MINUTE
 from gatepost.directory import entity_actions as directory
+from gatepost.directory.attention import AttentionLevel
+from gatepost.directory.attention_actions import set_attention
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push
 from gatepost.jobs import job_actions as jobs
@@ -49,6 +51,20 @@ def test_the_sixth_notice_of_a_sender_in_ten_minutes_is_a_summary(kit: Kit, setu
     assert list_due(kit) == ["analyst: 196 more urgent items in your inbox"]
     push_urgent(kit, "later")
     assert list_due(kit) == ["analyst: later"]
+
+
+@pytest.mark.usefixtures("_paired")
+def test_what_comes_while_a_person_is_not_to_be_disturbed_is_counted_for_the_end(kit: Kit, setup: VerbSetup) -> None:
+    list_due(kit)
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.DO_NOT_DISTURB, length=HOUR)
+    push_urgent(kit, "the site is down")
+    push_urgent(kit, "the lift is stuck", sender="admin")
+    assert list_due(kit) == []
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.FOCUS, length=HOUR)
+    push_urgent(kit, "the house is on fire")
+    assert list_due(kit) == ["analyst: the house is on fire"], "it is critical"
+    kit.clock.advance(HOUR)
+    assert list_due(kit) == ["2 urgent items came while you were not to be disturbed"]
 
 
 @pytest.mark.usefixtures("_paired")

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from gatepost.core.ports import Store
-from gatepost.core.times import MINUTE, SECOND
+from gatepost.core.times import HOUR, MINUTE, SECOND
+from gatepost.directory.attention import AttentionLevel
+from gatepost.directory.attention_actions import set_attention
 from gatepost.gates import gate_actions as gates
 from gatepost.gates.gate import GateSpec
 from gatepost.guests import spool_line as spool_lines
@@ -66,6 +68,25 @@ class TestWhatWakesNobody:
         verdict = guest.run_stop()
         assert verdict.continues
         assert "tea" in (verdict.context or "")
+
+
+class TestAttention:
+    """What an agent keeps back is no reason to go on; a turn that runs shows it."""
+
+    def test_focus_lets_an_agent_stop_unless_an_item_is_critical(self, ctx: StoreContext, guest: HookGuest) -> None:
+        ctx.store.run_sync(set_attention, "ann", AttentionLevel.FOCUS, length=HOUR)
+        ctx.push_event("tea", priority=Priority.HIGH)
+        assert guest.run_stop().context is None
+        ctx.push_event("fire", priority=Priority.CRITICAL)
+        verdict = guest.run_stop()
+        assert verdict.continues
+        assert "tea" in (verdict.context or "")
+
+    def test_a_prompt_shows_what_was_kept_back(self, ctx: StoreContext, guest: HookGuest) -> None:
+        ctx.store.run_sync(set_attention, "ann", AttentionLevel.DO_NOT_DISTURB, length=HOUR)
+        ctx.push_event("fire", priority=Priority.CRITICAL)
+        assert guest.run_stop().context is None
+        assert "fire" in run_hook(guest, "UserPromptSubmit")
 
 
 class TestMarkedDeliveredUnseen:

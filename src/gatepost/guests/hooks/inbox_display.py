@@ -5,11 +5,17 @@ and only if one of them wakes an agent. The rest is shown at the next prompt. It
 the model proves that they were read (`guests/hooks/delivery_proof.py`).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
+from gatepost.errors import GatepostError
 from gatepost.guests.hooks import dialects
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gatepost.inbox.event import Event
 
 #: how many stops in a row may become a continuation; hosts allow 8
 MAX_CONTINUATIONS: Final = 5
@@ -54,9 +60,8 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
     )
     for note in batch.notes:
         ctx.add_note(note)
-    # An item that wakes nobody (fyi, the end of a long chain) is no reason to continue: a later event shows it.
-    is_reason = ctx.decision_answer is not None or any(inbox_event.wakes for inbox_event in batch.events)
-    if event.name == "Stop" and not is_reason:
+    is_stop = event.name == "Stop" and ctx.decision_answer is None
+    if is_stop and not _is_reason_to_continue(ctx, batch.events):
         batch.release()
         return Verdict(), set()
     if not batch.text:
@@ -74,3 +79,19 @@ def _drain_inbox(ctx: HookContext, event: HookEvent, *, used_bytes: int) -> tupl
 
     verdict = Verdict(context=batch.text, printed=on_printed, unprinted=batch.release)
     return verdict, {inbox_event.dedup_key for inbox_event in batch.events}
+
+
+def _is_reason_to_continue(ctx: HookContext, events: Sequence["Event"]) -> bool:
+    """
+    Return True if one of these events wakes the agent: an fyi, the end of a long chain, and what its attention keeps
+    back are shown by a later event.
+    """
+    waking = [event.priority for event in events if event.wakes]
+    if not waking or ctx.agent is None:
+        return bool(waking)
+    from gatepost.guests import session_actions as sessions
+
+    try:
+        return ctx.read_sync(sessions.may_wake, ctx.agent, min(waking))
+    except GatepostError:  # what only the spool knows was said by nobody
+        return True

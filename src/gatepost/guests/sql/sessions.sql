@@ -52,6 +52,9 @@ JOIN entities e ON e.number = s.entity
 WHERE e.name = :agent AND s.state <> 'ended'
 ORDER BY s.id
 
+-- name: max_priority (part)
+coalesce((SELECT t.max_priority FROM attention t WHERE t.entity = n.entity AND t.until > :now), 4)
+
 -- name: has_wake_reason
 -- True if an agent has an item that should wake it: `find_wake_reason` says since when.
 SELECT TRUE AS has_reason
@@ -62,16 +65,21 @@ WHERE n.name = :agent
             SELECT 1
             FROM items i
             WHERE i.recipient = n.entity AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+                AND i.priority <= {max_priority}
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         )
         OR EXISTS (
-            SELECT 1 FROM claims c WHERE c.recipient = n.entity AND c.ended_at IS NULL AND c.deadline <= :now
+            SELECT 1
+            FROM claims c
+            JOIN items i ON i.claim = c.number
+            WHERE c.recipient = n.entity AND c.ended_at IS NULL AND c.deadline <= :now
+                AND i.priority <= {max_priority}
         )
         OR EXISTS (
             SELECT 1
             FROM pending_broadcasts o
-            WHERE o.recipient = n.entity AND o.wakes AND (o.expires_at IS NULL OR o.expires_at > :now)
+            WHERE o.recipient = n.entity AND o.wakes AND o.priority <= {max_priority} AND (o.expires_at IS NULL OR o.expires_at > :now)
         )
     )
 
@@ -86,6 +94,7 @@ FROM (
         FROM names n
         JOIN items i ON i.recipient = n.entity
         WHERE n.name = :agent AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+            AND i.priority <= {max_priority}
             AND (i.expires_at IS NULL OR i.expires_at > :now)
             AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
     )
@@ -93,12 +102,13 @@ FROM (
     SELECT c.deadline
     FROM names n
     JOIN claims c ON c.recipient = n.entity
-    WHERE n.name = :agent AND c.ended_at IS NULL AND c.deadline <= :now
+    JOIN items i ON i.claim = c.number
+    WHERE n.name = :agent AND c.ended_at IS NULL AND c.deadline <= :now AND i.priority <= {max_priority}
     UNION ALL
     SELECT o.created_at
     FROM names n
     JOIN pending_broadcasts o ON o.recipient = n.entity
-    WHERE n.name = :agent AND o.wakes AND (o.expires_at IS NULL OR o.expires_at > :now)
+    WHERE n.name = :agent AND o.wakes AND o.priority <= {max_priority} AND (o.expires_at IS NULL OR o.expires_at > :now)
 ) w
 
 -- name: update_state
@@ -125,23 +135,32 @@ UPDATE sessions SET woken_at = NULL, proved_at = :now, latency = :latency WHERE 
 -- name: forget_wake
 UPDATE sessions SET woken_at = NULL WHERE id = :id
 
--- name: list_lost
--- Those of these agents that have had sessions, and none that can be reached: each has ended, or it is idle and what woke
--- it is gone. Residents are reached here.
-SELECT e.name
-FROM entities e
-WHERE e.name IN :names[] AND e.kind = 'agent'
-    AND EXISTS (SELECT 1 FROM sessions s WHERE s.entity = e.number)
-    AND NOT EXISTS (
-        SELECT 1
-        FROM sessions s
-        WHERE s.entity = e.number AND s.state <> 'ended'
-            AND NOT (s.state = 'idle' AND s.wake_method IS NOT NULL AND s.armed_at IS NULL AND s.woken_at IS NULL)
-    )
-    AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number)
+-- name: list_receptions
+-- Those of these entities that cannot be reached, or that not everything wakes. An agent is lost if it has had sessions,
+-- and none can be reached: each has ended, or it is idle and what woke it is gone. Residents are reached here.
+SELECT r.name, r.is_lost, t.max_priority, t.until
+FROM (
+    SELECT
+        e.number,
+        e.name,
+        e.kind = 'agent'
+            AND EXISTS (SELECT 1 FROM sessions s WHERE s.entity = e.number)
+            AND NOT EXISTS (
+                SELECT 1
+                FROM sessions s
+                WHERE s.entity = e.number AND s.state <> 'ended'
+                    AND NOT (s.state = 'idle' AND s.wake_method IS NOT NULL AND s.armed_at IS NULL AND s.woken_at IS NULL)
+            )
+            AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number) AS is_lost
+    FROM entities e
+    WHERE e.name IN :names[]
+) r
+LEFT JOIN attention t ON t.entity = r.number AND t.until > :now
+WHERE r.is_lost OR t.until IS NOT NULL
 
 -- name: list_unseen
 -- Urgent items of agents in other programs that no session was shown, and of which nobody was told yet.
+-- Those that did not wake because of its attention count from its end; a critical item counts at once.
 SELECT v.id, e.name AS agent
 FROM (SELECT DISTINCT entity FROM sessions) g
 JOIN entities e ON e.number = g.entity AND e.retired_at IS NULL
@@ -150,6 +169,9 @@ JOIN events v ON v.arrival = i.arrival AND v.created_at <= :unseen_before AND v.
 WHERE (i.expires_at IS NULL OR i.expires_at > :now)
     AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = g.entity)
+    AND NOT EXISTS (
+        SELECT 1 FROM attention t WHERE t.entity = g.entity AND t.until > :unseen_before AND i.priority > 0
+    )
     AND NOT EXISTS (
         SELECT 1
         FROM items d

@@ -10,8 +10,9 @@ Items are inserted before events, because only items can detect a duplicate: the
 refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -43,7 +44,7 @@ from gatepost.inbox.event import (
     Trust,
 )
 from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
-from gatepost.inbox.wake_actions import FindLost
+from gatepost.inbox.wake_actions import OPEN_RECEPTION, FindReceptions, Reception
 
 #: the dedup keys of alerts by Gatepost itself begin with it
 ALERT_KEY_PREFIX: Final = "alert:gatepost:"
@@ -87,10 +88,10 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
     if not pushes:
         return []
     drafts = _prepare_pushes(tx, pushes)
-    fetch_lost = _find_lost(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
+    fetch_receptions = _find_receptions(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
     _store_and_alert(tx, drafts)
-    lost = fetch_lost()
-    return [_build_result(tx, draft, lost) if isinstance(draft, EventDraft) else draft for draft in drafts]
+    receptions = fetch_receptions()
+    return [_build_result(tx, draft, receptions) if isinstance(draft, EventDraft) else draft for draft in drafts]
 
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
@@ -383,13 +384,15 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         tx.react(PersonsReached(reached))
 
 
-def _find_lost(tx: Transaction, drafts: Sequence[EventDraft]) -> Callable[[], Collection[str]]:
-    """Ask for the names of the recipients that nothing reaches now, together with the next statement."""
-    names = {entity.name for draft in drafts for entity in draft.recipients if entity.kind is EntityKind.AGENT}
-    return tx.ask(FindLost(sorted(names))) if names else tuple
+def _find_receptions(tx: Transaction, drafts: Sequence[EventDraft]) -> Callable[[], Mapping[str, Reception]]:
+    """Ask which recipients nothing reaches or wakes now, together with the next statement."""
+    names = {entity.name for draft in drafts for entity in draft.recipients}
+    return tx.ask(FindReceptions(sorted(names))) if names else dict
 
 
-def _build_result(tx: Transaction, draft: EventDraft, lost: Collection[str] = ()) -> PushResult:
+def _build_result(
+    tx: Transaction, draft: EventDraft, receptions: Mapping[str, Reception] = MappingProxyType({})
+) -> PushResult:
     """Return the result of a draft that was stored; for a duplicate, with the event that came first."""
     duplicate_numbers = [
         recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
@@ -407,7 +410,10 @@ def _build_result(tx: Transaction, draft: EventDraft, lost: Collection[str] = ()
             first_events.get(recipient.number, draft.event.id),
             duplicate=recipient.number not in draft.new_recipients,
             times=draft.times.get(recipient.number, 1),
-            reachable=recipient.name not in lost,
+            reachable=not receptions.get(recipient.name, OPEN_RECEPTION).is_lost,
+            attention=receptions.get(recipient.name, OPEN_RECEPTION).find_obstacle(draft.event.priority)
+            if draft.event.wakes
+            else None,
         )
         for recipient in draft.recipients
     )

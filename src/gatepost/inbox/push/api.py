@@ -7,6 +7,7 @@ from msgspec import UNSET, DecodeError, Meta, Raw, UnsetType
 from msgspec.structs import replace
 
 from gatepost.core import address, typed_json
+from gatepost.directory.entity_api import AttentionView
 from gatepost.errors import Conflict, GatepostError, NotFound, TooLarge
 from gatepost.inbox.event import Delivery, EventType, PushResult
 from gatepost.inbox.event_api import RefSpec
@@ -36,6 +37,7 @@ class DeliveryView(RecordView[Delivery]):
         Annotated[bool, describe("false if each of its sessions in another program is lost; the item waits")]
         | UnsetType
     ) = UNSET
+    attention: Annotated[AttentionView, describe("what keeps the item from waking it until then")] | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: Delivery, /, **values: Any) -> Self:

@@ -10,6 +10,7 @@ from gatepost.cli.current_agent import choose_recipient, find_current_agent, fin
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
+from gatepost.directory import person_commands as person
 from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_api import EntityView, ShowEntity
 from gatepost.errors import Invalid, UnknownAddress
@@ -133,8 +134,7 @@ def _print_result(result: PushResultView) -> None:
     ]
     if new_names:
         output.talk(f"pushed to {_join_names(new_names)}")
-    if lost_names := [recipient.name for recipient in result.recipients if recipient.reachable is False]:
-        output.talk(f"not reachable now: {_join_names(lost_names)}; the item waits in the inbox")
+    person.talk_of_waiting(result.recipients, "item")
     if repeated_names:
         is_counted = any(recipient.times for recipient in result.recipients)
         change = "only this number" if is_counted else "nothing"

@@ -52,6 +52,9 @@ SELECT
             WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+                AND i.priority <= coalesce((
+                    SELECT t.max_priority FROM attention t WHERE t.entity = e.number AND t.until > :now
+                ), 4)
                 AND (i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
                 )))

@@ -41,6 +41,9 @@ WHERE a.entity = :entity
             WHERE i.recipient = a.entity AND i.state = 'pending' AND i.priority > -1
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+                AND (:include_quiet OR i.priority <= coalesce((
+                    SELECT t.max_priority FROM attention t WHERE t.entity = a.entity AND t.until > :now
+                ), 4))
                 AND (:include_quiet OR i.wakes OR (i.priority = 4 AND EXISTS (
                     SELECT 1 FROM events v WHERE v.arrival = i.arrival AND v.created_at <= :fyi_before
                 )))
@@ -49,9 +52,23 @@ WHERE a.entity = :entity
             SELECT 1
             FROM pending_broadcasts o
             WHERE o.recipient = a.entity AND (o.expires_at IS NULL OR o.expires_at > :now)
-                AND (:include_quiet OR o.wakes)
+                AND (:include_quiet OR (o.wakes AND o.priority <= coalesce((
+                    SELECT t.max_priority FROM attention t WHERE t.entity = a.entity AND t.until > :now
+                ), 4)))
         )
     )
+
+-- name: list_presences
+-- What residents are doing: one that has an open run works, and one that is paused is away.
+SELECT
+    a.entity,
+    CASE
+        WHEN EXISTS (SELECT 1 FROM runs r WHERE r.agent = a.entity AND r.status = 'running') THEN 'working'
+        WHEN a.paused_at IS NULL THEN 'idle'
+        ELSE 'away'
+    END AS presence
+FROM agents a
+WHERE a.entity IN :entities[]
 
 -- name: read
 SELECT
