@@ -170,17 +170,22 @@ async def test_nobody_is_there() -> None:
 
 
 async def test_a_stream_that_is_cut_again_and_again_misses_and_repeats_nothing(
-    gateway_thread: GatewayThread, client: Client, proxy: LossyProxy
+    gateway_thread: GatewayThread, client: Client, proxy: LossyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(http_client, "asyncio", RecordedPauses())
     total = 60
     rng = random.Random(5)
     ready = asyncio.Event()
 
     async def write(direct: Client) -> None:
+        """Cut both streams again when both have come back; messages come meanwhile, too."""
+        request_count = 2
         for number in range(total):
             await direct.send(PostMessage(id="q4-report", content=str(number), sender="husam"))
             if rng.random() < 0.3:
+                await proxy.wait_for_requests(request_count)
                 proxy.abort_connections()
+                request_count += 2
 
     async with (
         Client(gateway_thread.base_url, key=gateway_thread.gateway.admin_key) as direct,

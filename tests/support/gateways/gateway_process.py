@@ -96,6 +96,7 @@ class LossyProxy:
         self._gateway_address = (parts.hostname, parts.port)
         self.outcomes = deque(outcomes)
         self.request_count = 0
+        self._request_came = asyncio.Condition()
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> Self:
@@ -114,6 +115,11 @@ class LossyProxy:
         for writer in self._writers:
             writer.transport.abort()
 
+    async def wait_for_requests(self, count: int) -> None:
+        """Return when there were as many requests since the start."""
+        async with self._request_came:
+            await self._request_came.wait_for(lambda: self.request_count >= count)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
         try:
@@ -124,7 +130,9 @@ class LossyProxy:
             writer.close()
 
     async def _forward(self, request: bytes, writer: asyncio.StreamWriter) -> None:
-        self.request_count += 1
+        async with self._request_came:
+            self.request_count += 1
+            self._request_came.notify_all()
         outcome = self.outcomes.popleft() if self.outcomes else RequestOutcome.PASSES
         if outcome is RequestOutcome.LOST:
             return
