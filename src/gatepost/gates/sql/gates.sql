@@ -118,6 +118,27 @@ JOIN events e ON e.arrival = (
 WHERE g.number IN :gates[] AND g.ended_at IS NULL
 ORDER BY g.number
 
+-- name: broadcast_deliveries (part)
+SELECT f.*, g.owner
+FROM new_events f
+JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
+WHERE f.is_broadcast
+
+-- name: first_matches (part)
+SELECT g.number, g.id, e.id AS event, e.hops
+FROM (
+    SELECT w.number, min(d.arrival) AS arrival
+    FROM deliveries d
+    JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
+    WHERE d.arrival > w.since
+        AND (w.event_source IS NULL OR d.source = w.event_source)
+        AND (w.kind <> 'mail' OR d.sender = w.awaited_entity)
+    GROUP BY w.number
+) AS matches
+JOIN gates g ON g.number = matches.number
+JOIN events e ON e.arrival = matches.arrival
+ORDER BY g.number
+
 -- name: find_matches_after (sqlite)
 -- The same for all gates, among the events after a position: the cost grows with the new events only. There is one
 -- writer, so the arrival is the position; transactions have no number.
@@ -134,24 +155,9 @@ deliveries AS MATERIALIZED (
     FROM new_events f
     CROSS JOIN items i ON i.arrival = f.arrival
     UNION ALL
-    SELECT f.*, g.owner
-    FROM new_events f
-    JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
-    WHERE f.is_broadcast
+    {broadcast_deliveries}
 )
-SELECT g.number, g.id, e.id AS event, e.hops
-FROM (
-    SELECT w.number, min(d.arrival) AS arrival
-    FROM deliveries d
-    JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
-    WHERE d.arrival > w.since
-        AND (w.event_source IS NULL OR d.source = w.event_source)
-        AND (w.kind <> 'mail' OR d.sender = w.awaited_entity)
-    GROUP BY w.number
-) AS matches
-JOIN gates g ON g.number = matches.number
-JOIN events e ON e.arrival = matches.arrival
-ORDER BY g.number
+{first_matches}
 
 -- name: find_matches_after (postgres)
 -- The same for all gates, among the events after a position: the cost grows with the new events only (OFFSET keeps the
@@ -169,24 +175,9 @@ deliveries AS MATERIALIZED (
     FROM new_events f
     CROSS JOIN LATERAL (SELECT recipient FROM items WHERE items.arrival = f.arrival OFFSET 0) AS i
     UNION ALL
-    SELECT f.*, g.owner
-    FROM new_events f
-    JOIN gates g ON g.event_type = f.type AND g.ended_at IS NULL AND (f.sender IS NULL OR f.sender <> g.owner)
-    WHERE f.is_broadcast
+    {broadcast_deliveries}
 )
-SELECT g.number, g.id, e.id AS event, e.hops
-FROM (
-    SELECT w.number, min(d.arrival) AS arrival
-    FROM deliveries d
-    JOIN gates w ON w.owner = d.recipient AND w.event_type = d.type AND w.ended_at IS NULL
-    WHERE d.arrival > w.since
-        AND (w.event_source IS NULL OR d.source = w.event_source)
-        AND (w.kind <> 'mail' OR d.sender = w.awaited_entity)
-    GROUP BY w.number
-) AS matches
-JOIN gates g ON g.number = matches.number
-JOIN events e ON e.arrival = matches.arrival
-ORDER BY g.number
+{first_matches}
 
 -- name: list_event_gates
 SELECT g.number, e.name AS owner, g.event_type
@@ -253,18 +244,17 @@ SELECT min(check_at) AS check_at FROM gates WHERE ended_at IS NULL AND check_at 
 -- name: record_check
 UPDATE gates SET trouble = :trouble, check_at = :check_at WHERE number = :number
 
--- name: old_gates (part)
+-- name: reap
 -- The gate of a decision stays.
-SELECT g.number
-FROM gates g
-WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
-    AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
-ORDER BY g.ended_at
-LIMIT :limit
-
--- name: reap (sqlite)
-DELETE FROM gates WHERE number IN ({old_gates})
-
--- name: reap (postgres)
-WITH old AS MATERIALIZED ({old_gates} FOR UPDATE OF g SKIP LOCKED)
-DELETE FROM gates USING old WHERE gates.number = old.number
+DELETE FROM gates WHERE number IN (
+    WITH old AS MATERIALIZED (
+        SELECT g.number
+        FROM gates g
+        WHERE g.ended_at IS NOT NULL AND g.ended_at <= :before AND g.kind <> 'decision'
+            AND NOT EXISTS (SELECT 1 FROM plans p WHERE p.gate = g.number)
+        ORDER BY g.ended_at
+        LIMIT :limit
+        FOR UPDATE OF g SKIP LOCKED
+    )
+    SELECT number FROM old
+)

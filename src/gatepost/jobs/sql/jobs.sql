@@ -36,15 +36,14 @@ WHERE ended_at IS NULL AND kind IN :kinds[]
 UPDATE jobs SET due_at = :now, holder = NULL, deadline = NULL
 WHERE ended_at IS NULL AND (due_at > :now OR deadline > :future)
 
--- name: old_jobs (part)
-SELECT number FROM jobs WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
-
--- name: reap (sqlite)
-DELETE FROM jobs WHERE number IN ({old_jobs})
-
--- name: reap (postgres)
-WITH old AS MATERIALIZED ({old_jobs} FOR UPDATE SKIP LOCKED)
-DELETE FROM jobs USING old WHERE jobs.number = old.number
+-- name: reap
+DELETE FROM jobs WHERE number IN (
+    WITH old AS MATERIALIZED (
+        SELECT number FROM jobs WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    )
+    SELECT number FROM old
+)
 
 -- name: count_open
 SELECT count(*) AS total FROM jobs WHERE ended_at IS NULL AND kind = :kind

@@ -7,11 +7,7 @@ VALUES
      (SELECT arrival FROM events WHERE id = :event), :ack, :ack_deadline, :now, :dedup_key, :hops, :post, :deliver_at)
 RETURNING number
 
--- name: insert_recipients (sqlite)
-INSERT INTO outgoing_recipients (outgoing, recipient)
-SELECT :outgoing, n.entity FROM names n WHERE n.name IN :names[]
-
--- name: insert_recipients (postgres)
+-- name: insert_recipients
 INSERT INTO outgoing_recipients (outgoing, recipient)
 SELECT CAST(:outgoing AS bigint), n.entity FROM names n WHERE n.name IN :names[]
 

@@ -103,12 +103,11 @@ FOR UPDATE OF p
 -- name: find_next_due
 SELECT min(next_at) AS next_at FROM plans WHERE status = 'pending' AND active
 
--- name: old_plans (part)
-SELECT number FROM plans WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
-
--- name: reap (sqlite)
-DELETE FROM plans WHERE number IN ({old_plans})
-
--- name: reap (postgres)
-WITH old AS MATERIALIZED ({old_plans} FOR UPDATE SKIP LOCKED)
-DELETE FROM plans USING old WHERE plans.number = old.number
+-- name: reap
+DELETE FROM plans WHERE number IN (
+    WITH old AS MATERIALIZED (
+        SELECT number FROM plans WHERE ended_at IS NOT NULL AND ended_at <= :before ORDER BY ended_at LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    )
+    SELECT number FROM old
+)
