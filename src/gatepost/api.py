@@ -124,7 +124,7 @@ _NAMES: Final = {
     "residents.model_api": "ModelInUseView ModelProblemView ModelProviderView ModelsView ShowModels",
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "
-        "ReplyView ResultView RunFilter RunUsageView RunView RunWithCallsView ShowRun StepView TurnView WatchRun"
+        "ReplyView ResultView RunUsageView RunView RunWithCallsView ShowRun StepView TurnView WatchRun"
     ),
     "residents.stream_api": (
         "AgentActivityView MessageDeltaView MessageDoneView MessageFailedView MessageStartView ReplyDeltaView "

@@ -1311,20 +1311,20 @@ export interface ListEntities {
 
 /** What `listExpensiveRuns` asks. */
 export interface ListExpensiveRuns {
-  /** only runs with this status */
-  status?: RunStatus;
-  /** only runs that an event of this type started */
-  cause?: EventType;
+  /** only runs of this agent */
+  agent?: string;
   /** only runs of this model */
   model?: string;
+  /** only runs that an event of this type started */
+  cause?: EventType;
+  /** only runs with this status */
+  status?: RunStatus;
+  /** only runs that ended because a budget was used up; default: false */
+  stopped?: boolean;
   /** only runs that started since; default: 7 days ago */
   since?: string;
   /** only runs that started before; default: now */
   until?: string;
-  /** only runs of this agent */
-  agent?: string;
-  /** only runs that ended because a budget was used up; default: false */
-  stopped?: boolean;
   /** `next` of the previous page */
   after?: string;
   /** maximum number of results; default: 100 */
@@ -1557,6 +1557,8 @@ export interface ListRoutes {
 
 /** What `listRuns` asks. */
 export interface ListRuns {
+  /** only runs of this agent */
+  agent?: string;
   /** only runs with this status */
   status?: RunStatus;
   /** only runs that an event of this type started */
@@ -1567,8 +1569,6 @@ export interface ListRuns {
   since?: string;
   /** only runs that started before this time */
   until?: string;
-  /** only runs of this agent */
-  agent?: string;
   /** `next` of the previous page; default: 0 */
   after?: number | string;
   /** maximum number of results; default: 100 */

@@ -16,7 +16,8 @@ from gatepost.operations.access import NamedEntityOrOwner
 from gatepost.operations.fields import After, Count, Cursor, Limit, RecordView, Source, Time, describe
 from gatepost.operations.operation import Page, Request, read
 from gatepost.residents.agent_config import Budget, Spending
-from gatepost.residents.runs.api import RunFilter, RunView
+from gatepost.residents.runs.api import Cause, Model, RunView
+from gatepost.residents.runs.run import RunStatus
 
 #: the group of these operations in OpenAPI
 TAG = "usage"
@@ -168,10 +169,13 @@ class ShowUsage(Request[UsagePage]):
 
 
 @read("GET /api/usage/runs", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
-class ListExpensiveRuns(Request[Page[RunView]], RunFilter, kw_only=True):
+class ListExpensiveRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the most expensive first; for the administrator all."""
 
     agent: Agent = None
+    model: Model = None
+    cause: Cause = None
+    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
     stopped: Annotated[bool, describe("only runs that ended because a budget was used up")] = False
     since: Since = None
     until: Until = None

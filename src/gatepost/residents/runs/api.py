@@ -14,18 +14,7 @@ from gatepost.errors import Conflict, NotFound
 from gatepost.inbox.event import EventType
 from gatepost.operations.access import Administrator, AnyEntity, NamedEntityOrOwner
 from gatepost.operations.fields import After, Count, Json, Limit, RecordView, Source, Time, describe
-from gatepost.operations.operation import (
-    FieldSet,
-    Page,
-    Repetition,
-    Request,
-    Stream,
-    StreamedView,
-    View,
-    read,
-    stream,
-    write,
-)
+from gatepost.operations.operation import Page, Repetition, Request, Stream, StreamedView, View, read, stream, write
 from gatepost.residents.agent_config_json import MAX_MODEL_LENGTH
 from gatepost.residents.model_port import CallResult, ModelReply, Prompt, ToolCall, Turn, Usage
 from gatepost.residents.runs.cycle_limits import RunLimit
@@ -167,34 +156,36 @@ class ReplayView(View):
         )
 
 
+Cause = Annotated[EventType | None, describe("only runs that an event of this type started")]
+Model = Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None
 Since = Annotated[str, Meta(max_length=300, description="only runs that started since this time")] | None
 Until = Annotated[str, Meta(max_length=300, description="only runs that started before this time")] | None
 
 
-class RunFilter(FieldSet, kw_only=True):
-    """A filter of runs."""
-
-    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
-    cause: Annotated[EventType | None, describe("only runs that an event of this type started")] = None
-    model: Annotated[str, Meta(max_length=MAX_MODEL_LENGTH, description="only runs of this model")] | None = None
-    since: Since = None
-    until: Until = None
-
-
 @read("GET /api/agents/{name}/runs", access=NamedEntityOrOwner("name"))
-class ListAgentRuns(Request[Page[RunView]], RunFilter, kw_only=True):
+class ListAgentRuns(Request[Page[RunView]]):
     """List the runs of an agent, the newest first."""
 
     name: str
+    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
+    cause: Cause = None
+    model: Model = None
+    since: Since = None
+    until: Until = None
     after: After = 0
     limit: Limit = 100
 
 
 @read("GET /api/runs", access=NamedEntityOrOwner("agent"), errors=(NotFound,))
-class ListRuns(Request[Page[RunView]], RunFilter, kw_only=True):
+class ListRuns(Request[Page[RunView]]):
     """List the runs of the caller or of an agent that it owns, the newest first; for the administrator all."""
 
     agent: Annotated[str | None, describe("only runs of this agent")] = None
+    status: Annotated[RunStatus | None, describe("only runs with this status")] = None
+    cause: Cause = None
+    model: Model = None
+    since: Since = None
+    until: Until = None
     after: After = 0
     limit: Limit = 100
 
