@@ -70,8 +70,8 @@ class PairingButton(Struct, frozen=True, kw_only=True):
 Button = DecisionButton | ReplyButton | PairingButton
 
 
-def build_callback_data(button: Button, key: bytes, *, chat: int, message: int | None = None) -> str:
-    """Return the data of a button in a chat, under a message if its id is known."""
+def build_callback_data(button: Button, key: bytes, *, chat: int) -> str:
+    """Return the data of a button in a chat."""
     match button:
         case DecisionButton():
             number = ids.check("dec", button.decision).removeprefix("dec_")
@@ -91,16 +91,13 @@ def build_callback_data(button: Button, key: bytes, *, chat: int, message: int |
                 )
         case other:
             assert_never(other)
-    return f"{content}:{_sign(content, key, chat, message)}"
+    return f"{content}:{_sign(content, key, chat)}"
 
 
-def parse_callback_data(data: str, key: bytes, *, chat: int, message: int | None = None) -> Button | None:
-    """
-    Return the button that a press came from; None if no such button was made for this chat and message. `message` must
-    be what it was when the data was built.
-    """
+def parse_callback_data(data: str, key: bytes, *, chat: int) -> Button | None:
+    """Return the button that a press came from; None if no such button was made for this chat."""
     content, _, signature = data.rpartition(":")
-    expected_signature = _sign(content, key, chat, message)
+    expected_signature = _sign(content, key, chat)
     if not hmac.compare_digest(_to_bytes(signature), _to_bytes(expected_signature)):
         return None
     if match := _DECISION_DATA.fullmatch(content):
@@ -118,9 +115,8 @@ def build_label(text: str, fallback: str) -> str:
     return line if has_visible_text(line) else fallback
 
 
-def _sign(content: str, key: bytes, chat: int, message: int | None) -> str:
-    scope = f"{chat}\n{'' if message is None else message}\n"
-    mac = hmac.digest(key, _PURPOSE + _to_bytes(scope + content), sha256)
+def _sign(content: str, key: bytes, chat: int) -> str:
+    mac = hmac.digest(key, _PURPOSE + _to_bytes(f"{chat}\n\n{content}"), sha256)
     return urlsafe_b64encode(mac[:_SIGNATURE_BYTES]).decode().rstrip("=")
 
 
