@@ -62,7 +62,7 @@ def mark_nightly_unless_changed(*arguments: object) -> object:
         mark_nightly(command.main, ["at most 9.00"] * 18),
         mark_nightly(sleepers.main, ["at most +20 MB"]),
         mark_nightly(woken.main, ["at most 1.80"]),
-        mark_nightly(page.main, ["at most 1.00"]),
+        mark_nightly(page.main, ["at most 1.00"] * 2),
         mark_nightly(mcp.main, ["at most 8.00", "at most 4.00"] * 2),
         mark_nightly(hook.main, ["at most 4.00"] * 3 + ["at most 1.70"] * 3),
     ],

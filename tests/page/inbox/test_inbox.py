@@ -1,5 +1,8 @@
 """The inbox: triage by keyboard, dead items, filters, and events that are pushed by hand."""
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from threading import Event
 from typing import Any
 
 from tests.page.conftest import PageOpener
@@ -7,6 +10,7 @@ from tests.page.marks import by_night
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 
 SELECTED = ".item-row.is-selected"
+IS_COUNTED = "(selector) => parseInt(document.querySelector(selector)?.textContent) > 0"
 
 
 def push_items(gateway: ScriptedGateway, name: str, *subjects: str, **fields: Any) -> None:
@@ -198,3 +202,29 @@ def test_a_note_is_read_with_the_others(gateway: ScriptedGateway, open_page: Pag
     page.press("Control+Enter")
     page.wait_for(".thread li:has-text('I call somebody'):has-text('You')")
     page.wait_for_count(".thread li", 1)
+
+
+@by_night
+def test_what_comes_without_a_pause_is_counted_meanwhile(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_person(tag)
+    is_counted = Event()
+
+    def push() -> None:
+        for number in count():
+            if is_counted.is_set():
+                return
+            gateway.post("/inbox", to=tag, source="test", type="alert", subject=f"Alert {number}")
+
+    page = open_page(person=tag)
+    page.add_script("window.setInterval = () => 0")  # it is not asked for now and then either
+    page.open("/")
+    page.wait_for(".sidebar .connection.is-live")
+    with ThreadPoolExecutor(1) as pool:
+        pushing = pool.submit(push)
+        try:
+            page.wait_until(IS_COUNTED, ".summary [href='/inbox'] .figure-value")
+        finally:
+            is_counted.set()
+        pushing.result()

@@ -104,8 +104,8 @@ export function Goals({ name }: { name: string }) {
 }
 
 export function Plans({ name }: { name: string }) {
-  const { value, error, reload } = useLoad((signal) => client.listPlans({ owner: name, limit: 500 }, { signal }), [name]);
-  useFollow(reload, isAboutPlans);
+  const { value, error, reload, refresh } = useLoad((signal) => client.listPlans({ owner: name, limit: 500 }, { signal }), [name]);
+  useFollow(refresh, isAboutPlans);
   const { index } = useRowKeys("Plans", value?.items ?? [], (plan) => navigate(buildPath("plans", plan.id)), (plan) => plan.id);
   if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
   if (value.items.length === 0) {

@@ -27,8 +27,8 @@ export default function Channels() {
 }
 
 function ChannelList() {
-  const { value, error, reload } = useLoad((signal) => client.listChannels({ limit: 1000 }, { signal }), []);
-  useFollow(reload, (event) => isAboutTriggers(event) || event.event === "shared.entry");
+  const { value, error, reload, refresh } = useLoad((signal) => client.listChannels({ limit: 1000 }, { signal }), []);
+  useFollow(refresh, (event) => isAboutTriggers(event) || event.event === "shared.entry");
   const { index } = useRowKeys("Channels", value?.items ?? [], (channel) => navigate(channelPath(channel)));
   return (
     <>

@@ -31,8 +31,8 @@ type Question = { kind: "approve" | "end"; pairing: Pairing } | { kind: "code" }
 export function Pairings() {
   const wanted = query.value.get("state") ?? "requested";
   const state: PairingState = wanted in STATES ? (wanted as PairingState) : "requested";
-  const { value, error, reload } = useLoad((signal) => client.listPairings({ limit: 1000 }, { signal }), []);
-  useFollow(reload, isAboutTriggers);
+  const { value, error, reload, refresh } = useLoad((signal) => client.listPairings({ limit: 1000 }, { signal }), []);
+  useFollow(refresh, isAboutTriggers);
   const [question, setQuestion] = useState<Question | undefined>(undefined);
   const chosen = (value?.items ?? []).filter((pairing) => pairing.state === state);
   const list = state === "requested" ? chosen : chosen.toReversed(); // who waits longest is first

@@ -18,14 +18,14 @@ const MAX_SESSIONS = 2000;
 
 export function Sessions() {
   const channel = query.value.get("channel") ?? undefined;
-  const { value, error, reload } = useLoad(async (signal) => {
+  const { value, error, reload, refresh } = useLoad(async (signal) => {
     const list: ChannelSession[] = [];
     for await (const session of client.pages(client.listChannelSessions, { ...(channel === undefined ? {} : { channel }), limit: 500 }, { signal })) {
       if (list.push(session) >= MAX_SESSIONS) break;
     }
     return list.sort((a, b) => b.lastAt.localeCompare(a.lastAt));
   }, [channel ?? ""]);
-  useFollow(reload, ({ event }) => event === "shared.entry");
+  useFollow(refresh, ({ event }) => event === "shared.entry");
   const list = value ?? [];
   const { index } = useRowKeys("Sessions", list, (session) => navigate(sessionPath(session)));
   return (

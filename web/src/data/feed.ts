@@ -9,6 +9,10 @@ import { shareStream } from "./shared-stream.js";
 /** Milliseconds between two looks at the gateway while the browser is offline. */
 const CHECK_INTERVAL = 3_000;
 
+/** Milliseconds in which events count as one, and between two calls of who follows them. */
+const PAUSE = 250;
+const INTERVAL = 1_000;
+
 const buildName = () => `gatepost-feed-${isAdministrator.value ? "administrator" : "person"}-${me.value}`;
 const status = signal<FeedStatus>("closed");
 
@@ -20,6 +24,33 @@ export const feedStatus = computed<FeedStatus>(() => (isOffline.value && status.
 /** Call a function with every event, and return the function that ends it. */
 export function onEvent(listener: (event: GatepostEvent) => void): () => void {
   return feed.subscribe({ onEvent: listener, onStatus: () => undefined });
+}
+
+/**
+ * Call a function soon after events that matter, and after the stream has opened again: once for all that come together, and
+ * again and again while they go on coming. Return the function that ends it.
+ */
+export function follow(matters: (event: GatepostEvent) => boolean, callback: () => void, source = feed): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let calledAt = -Infinity;
+  const call = () => {
+    timer = undefined;
+    calledAt = performance.now();
+    callback();
+  };
+  const plan = () => (timer ??= setTimeout(call, Math.max(PAUSE, calledAt + INTERVAL - performance.now())));
+  let wasOpen = source.status === "open";
+  const unsubscribe = source.subscribe({
+    onEvent: (event) => matters(event) && plan(),
+    onStatus: (next) => {
+      if (next === "open" && !wasOpen) plan();
+      wasOpen = next === "open";
+    },
+  });
+  return () => {
+    unsubscribe();
+    clearTimeout(timer);
+  };
 }
 
 /** Call a function whenever the stream has opened, after which live events may have been missed. */

@@ -3,12 +3,12 @@
  * and the people of this gateway. All of it follows the feed.
  */
 
-import { AgentsStore, DecisionsStore, type Account, type Entity } from "@gatepost/client";
+import { AgentsStore, DecisionsStore, type Account, type Entity, type GatepostEvent } from "@gatepost/client";
 import { computed, signal } from "@preact/signals";
 
 import { foldName, isDisguised } from "../ui/alike.js";
 import { queuedDecisions } from "./answer-queue.js";
-import { feed, feedStatus, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
+import { feed, feedStatus, follow, isOffline, onEvent, onOpen, startFeed } from "./feed.js";
 import { client, me, noticeFailure } from "./session.js";
 import { loadSpaces, startSpaces } from "./spaces.js";
 import { toSignal } from "./store.js";
@@ -76,13 +76,10 @@ export function startLive(): void {
   void loadEntities();
   agents();
   decisions();
-  let timer: ReturnType<typeof setTimeout> | undefined;
   onOpen(() => void refreshAccount());
+  follow((event) => isAboutInbox(event, me.value), () => void refreshAccount());
   onEvent(({ event, data }) => {
-    if ((event !== "inbox.item" && event !== "inbox.changed") || data.recipient !== me.value) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void refreshAccount(), 300);
-    if (event === "inbox.changed" && /^(snooze|return)$/.test(data.cause)) void loadSnoozedDecisions();
+    if (event === "inbox.changed" && data.recipient === me.value && /^(snooze|return)$/.test(data.cause)) void loadSnoozedDecisions();
   });
   onOpen(() => void loadSnoozedDecisions());
   let isRefreshing = false;
@@ -96,6 +93,11 @@ export function startLive(): void {
   setInterval(() => void refresh(), REFRESH_INTERVAL);
   document.addEventListener("visibilitychange", () => void refresh());
   addEventListener("online", () => void refresh());
+}
+
+/** Whether an event is about the items of somebody's inbox. */
+export function isAboutInbox({ event, data }: GatepostEvent, name: string): boolean {
+  return (event === "inbox.item" || event === "inbox.changed") && data.recipient === name;
 }
 
 /** Count the items of the person's inbox again. */

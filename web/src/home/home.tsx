@@ -7,7 +7,7 @@ import type { Overview, Recent, Thinking as ThinkingAgent, Waiting } from "@gate
 import { useEffect } from "preact/hooks";
 
 import { describeCause } from "../agents/describe.js";
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
 import { account, agents, agentsStore } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
@@ -35,20 +35,9 @@ const LIMIT = 20;
 const CHANGES = /^(agent\.|decision\.|inbox\.item|space\.message$)/;
 
 export default function Home() {
-  const { value, error, reload } = useLoad((signal) => client.showOverview({ limit: LIMIT }, { signal }), [me.value]);
+  const { value, error, reload, refresh } = useLoad((signal) => client.showOverview({ limit: LIMIT }, { signal }), [me.value]);
   useInterval(reload, 15_000);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = onEvent(({ event }) => {
-      if (!CHANGES.test(event)) return;
-      clearTimeout(timer);
-      timer = setTimeout(reload, 400);
-    });
-    return () => {
-      stop();
-      clearTimeout(timer);
-    };
-  }, []);
+  useEffect(() => follow(({ event }) => CHANGES.test(event), refresh), []);
   return (
     <>
       <header class="view-head">

@@ -1,6 +1,6 @@
 /** The items of an inbox, those alike as one row: "ci: 214 like this". */
 
-import type { Feed, ItemGroup, ItemSelection } from "@gatepost/client";
+import type { ItemGroup, ItemSelection } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
@@ -20,32 +20,18 @@ interface GroupsProps {
   name: string;
   filter: InboxFilter;
   isPerson: boolean;
-  source: Feed;
   onComplete: (selection: ItemSelection) => Promise<void>;
   onDiscard: (selection: ItemSelection) => Promise<void>;
   onSnooze: (selection: ItemSelection, count: number) => void;
   onPush: () => void;
-  /** Counts what was changed here. */
+  /** Counts what has changed, here and elsewhere. */
   revision: number;
 }
 
-/** Milliseconds in which items that come are counted together. */
-const COUNT_DELAY = 500;
-
-export function Groups({ name, filter, isPerson, source, revision, onComplete, onDiscard, onSnooze, onPush }: GroupsProps) {
+export function Groups({ name, filter, isPerson, revision, onComplete, onDiscard, onSnooze, onPush }: GroupsProps) {
   const { hidden, ...others } = filter;
   const { value, error, reload } = useLoad((signal) => client.listItemGroups({ name, ...others, ...(hidden === undefined ? {} : { hidden }) }, { signal }), [name, filter]);
   useEffect(() => void (revision > 0 && reload()), [revision]);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const onEvent = ({ event, data }: { event: string; data: unknown }) => {
-      if ((event !== "inbox.item" && event !== "inbox.changed") || (data as { recipient: string }).recipient !== name) return;
-      clearTimeout(timer);
-      timer = setTimeout(reload, COUNT_DELAY);
-    };
-    const unsubscribe = source.subscribe({ onEvent, onStatus: (status) => status === "open" && reload() });
-    return () => (clearTimeout(timer), unsubscribe());
-  }, [source]);
   const [cursor, setCursor] = useState(0);
   const groups = value?.groups ?? [];
   const index = Math.min(cursor, groups.length - 1);

@@ -7,8 +7,8 @@ import { Feed, InboxStore, type Item, type ItemSelection } from "@gatepost/clien
 import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 
 import { useCommands, type Command } from "../commands.js";
-import { feed } from "../data/feed.js";
-import { displayName, findEntity, refreshAccount } from "../data/live.js";
+import { feed, follow } from "../data/feed.js";
+import { displayName, findEntity, isAboutInbox, refreshAccount } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, me, noticeFailure } from "../data/session.js";
 import { closeWhileHidden } from "../data/shared-stream.js";
@@ -32,8 +32,6 @@ import { TriageBar } from "./triage-bar.js";
 /** Items of the first page, and of the others. */
 const FIRST_PAGE = 200;
 const NEXT_PAGE = 1000;
-/** Milliseconds in which items that come are counted together. */
-const COUNT_DELAY = 300;
 
 export default function Inbox() {
   const name = segments.value[1] ?? me.value;
@@ -47,7 +45,7 @@ function InboxOf({ name }: { name: string }) {
   const store = useMemo(() => new InboxStore(client, name, { ...filter, state: filter.state ?? "all", ...chooseOrder(filter), feed: source, limit: FIRST_PAGE }), [source, key]);
   const { items, isLoading, error } = useStore(store);
   const [revision, countAgain] = useReducer((old: number, _: void) => old + 1, 0);
-  useEffect(() => onArrival(source, name, countAgain), [source]);
+  useEffect(() => follow((event) => isAboutInbox(event, name), countAgain, source), [source]);
   const isPerson = (findEntity(name)?.kind ?? "human") === "human";
   const openId = segments.value[2];
   const [cursor, setCursor] = useState(0);
@@ -151,7 +149,6 @@ function InboxOf({ name }: { name: string }) {
               name={name}
               filter={filter}
               isPerson={isPerson}
-              source={source}
               revision={revision}
               onComplete={triage.complete}
               onDiscard={triage.discard}
@@ -238,21 +235,4 @@ function ItemPane({ id, name, listed, ...others }: PaneProps) {
     );
   }
   return <ItemDetail item={item} recipients={value?.recipients ?? []} {...others} />;
-}
-
-/** Call a function when items have come, and return the function that ends it. */
-function onArrival(source: Feed, name: string, callback: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const unsubscribe = source.subscribe({
-    onEvent: ({ event, data }) => {
-      if ((event !== "inbox.item" && event !== "inbox.changed") || data.recipient !== name) return;
-      clearTimeout(timer);
-      timer = setTimeout(callback, COUNT_DELAY);
-    },
-    onStatus: () => undefined,
-  });
-  return () => {
-    clearTimeout(timer);
-    unsubscribe();
-  };
 }

@@ -4,14 +4,13 @@ import type { GatepostEvent } from "@gatepost/client";
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { onEvent, onOpen } from "../data/feed.js";
+import { follow, onEvent } from "../data/feed.js";
 import { useInterval } from "../data/load.js";
 
 /** What no event tells is asked for this often. */
 const REFRESH_INTERVAL = 15_000;
 /** Next fires change only when something fires or is set. */
 export const FIRES_INTERVAL = 60_000;
-const PAUSE = 250;
 /** How long something that has fired is marked. */
 const MARK_TIME = 6000;
 
@@ -19,22 +18,9 @@ const MARK_TIME = 6000;
 export const justFired = signal<ReadonlySet<string>>(new Set());
 
 /** Load again after events that matter, after a lost connection, and at times. */
-export function useFollow(reload: () => void, matters: (event: GatepostEvent) => boolean, interval = REFRESH_INTERVAL): void {
-  useInterval(reload, interval);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const reloadSoon = () => {
-      clearTimeout(timer);
-      timer = setTimeout(reload, PAUSE);
-    };
-    const stopEvents = onEvent((event) => matters(event) && reloadSoon());
-    const stopOpen = onOpen(reloadSoon);
-    return () => {
-      stopEvents();
-      stopOpen();
-      clearTimeout(timer);
-    };
-  }, []);
+export function useFollow(refresh: () => void, matters: (event: GatepostEvent) => boolean, interval = REFRESH_INTERVAL): void {
+  useInterval(refresh, interval);
+  useEffect(() => follow(matters, refresh), []);
 }
 
 /** Mark plans and triggers that fire while a component is mounted. */

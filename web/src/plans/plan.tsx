@@ -31,12 +31,12 @@ const MAX_FIRES = 100;
 const CATCH_UP = { once: "the last one fires, late", all: "all of them fire, late", skip: "they are left out" } as const;
 
 export function PlanPage({ id }: { id: string }) {
-  const { value, error, reload } = useLoad((signal) => client.showPlan({ id }, { signal }), [id]);
+  const { value, error, reload, refresh } = useLoad((signal) => client.showPlan({ id }, { signal }), [id]);
   const { apply, toggle, dialog: question } = usePlanToggle(value, reload);
   const plan = value === undefined ? undefined : apply(value);
   const fires = useLoad((signal) => client.listPlanFires({ id, limit: MAX_FIRES }, { signal }), [id]);
-  useFollow(reload, isAboutPlans);
-  useFollow(fires.reload, isAboutFires);
+  useFollow(refresh, isAboutPlans);
+  useFollow(fires.refresh, isAboutFires);
   useSubject(plan?.name);
   const [dialog, setDialog] = useState<"change" | "delete" | undefined>(undefined);
   const remove = async () => {
@@ -194,11 +194,11 @@ function PlanFacts({ plan }: { plan: Plan }) {
 /** Its own time line, as long as it needs to be to show the next fire. */
 function PlanLine({ plan, past }: { plan: Plan; past: readonly { kind: Fire["kind"]; id: string; firedAt: string }[] }) {
   const span = findSpan(plan.nextRunAt);
-  const { value, reload } = useLoad(async (signal) => {
+  const { value, refresh } = useLoad(async (signal) => {
     const { fires, until } = await listNextFires(signal, { owner: plan.owner, within: span ?? "7d" }, [plan], []);
     return { fires: fires.filter((fire) => fire.kind === "plan" && fire.id === plan.id), until };
   }, [plan.id, span ?? "", plan.nextRunAt]);
-  useFollow(reload, isAboutPlans, FIRES_INTERVAL);
+  useFollow(refresh, isAboutPlans, FIRES_INTERVAL);
   if (span === undefined) return null;
   return (
     <section class="plan-section stack top gap-2" aria-label="Next fires">

@@ -33,10 +33,10 @@ export default function Plans() {
 function PlanList() {
   const isEnded = query.value.get("show") === "ended";
   const owner = query.value.get("owner") ?? undefined;
-  const { value, error, reload } = useLoad((signal) => listPlans(signal, owner === undefined ? {} : { owner }), [owner ?? ""]);
+  const { value, error, reload, refresh } = useLoad((signal) => listPlans(signal, owner === undefined ? {} : { owner }), [owner ?? ""]);
   const recent = useLoad(async (signal) => listRecentFires(signal, ...(await Promise.all([listPlans(signal, {}), listTriggers(signal)]))), []);
-  useFollow(reload, isAboutPlans);
-  useFollow(recent.reload, isAboutFires);
+  useFollow(refresh, isAboutPlans);
+  useFollow(recent.refresh, isAboutFires);
   const [isCreating, setCreating] = useState(false);
   const { apply, toggle, dialog } = usePlanToggle(value, reload);
   const current = value?.filter((plan) => plan.status === "pending").map(apply).toSorted(compareNext);
@@ -133,12 +133,12 @@ interface NextFiresProps {
 function NextFires({ owner, past, enabled }: NextFiresProps) {
   const wanted = query.value.get("within") ?? "1d";
   const span: Span = wanted in SPANS ? (wanted as Span) : "1d";
-  const { value, error, reload } = useLoad(async (signal) => {
+  const { value, error, reload, refresh } = useLoad(async (signal) => {
     const request = owner === undefined ? {} : { owner };
     const [plans, triggers] = await Promise.all([listPlans(signal, { ...request, status: "pending" }), owner === undefined ? listTriggers(signal) : []]);
     return listNextFires(signal, { ...request, within: span }, plans, triggers);
   }, [owner ?? "", span]);
-  useFollow(reload, (event) => isAboutPlans(event) || isAboutTriggers(event), FIRES_INTERVAL);
+  useFollow(refresh, (event) => isAboutPlans(event) || isAboutTriggers(event), FIRES_INTERVAL);
   // Only the administrator gets events of plans that were enabled or disabled.
   const ids = enabled?.map((plan) => plan.id).join();
   const lastIds = useRef(ids);

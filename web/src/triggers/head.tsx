@@ -22,8 +22,8 @@ const TABS = [
 ] as const;
 
 export function TriggersHead({ children }: { children?: ComponentChildren }) {
-  const { value: counts, reload } = useLoad(countWaiting, [isAdministrator.value]);
-  useFollow(reload, isAboutTriggers);
+  const { value: counts, refresh } = useLoad(countWaiting, [isAdministrator.value]);
+  useFollow(refresh, isAboutTriggers);
   const tabs = useRef<HTMLElement>(null);
   useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [path.value, counts]);
   return (

@@ -25,8 +25,8 @@ const MAX_CHIPS = 3;
 export default function Routes() {
   const opened = segments.value[1];
   const newChannel = query.value.get("new");
-  const { value, error, reload } = useLoad((signal) => client.listRoutes({ limit: 1000 }, { signal }), []);
-  useFollow(reload, isAboutTriggers);
+  const { value, error, reload, refresh } = useLoad((signal) => client.listRoutes({ limit: 1000 }, { signal }), []);
+  useFollow(refresh, isAboutTriggers);
   const list = sortRules(value?.items ?? []);
   const open = list.find((rule) => rule.id === opened || rule.name === opened); // a preview names its rule by its name
   const toggle = (rule: Route) => navigate(rule === open ? "/routes" : buildPath("routes", rule.id), { replace: true });

@@ -32,8 +32,8 @@ const MAX_FIRES = 100;
 
 export function TriggerPage({ name }: { name: string }) {
   const isTest = segments.value[2] === "test";
-  const { value: trigger, error, reload } = useLoad((signal) => client.showTrigger({ name }, { signal }), [name]);
-  useFollow(reload, isAboutTriggers);
+  const { value: trigger, error, reload, refresh } = useLoad((signal) => client.showTrigger({ name }, { signal }), [name]);
+  useFollow(refresh, isAboutTriggers);
   useSubject(trigger?.name);
   const [dialog, setDialog] = useState<"change" | "delete" | undefined>(undefined);
   const toggle = async () => {
@@ -208,7 +208,7 @@ function ScheduleFires({ trigger }: { trigger: Trigger }) {
     const { fires, until } = await listNextFires(signal, { within: span ?? "7d" }, [], [trigger]);
     return { fires: fires.filter((fire) => fire.kind === "trigger" && fire.id === name), until };
   }, [name, span ?? "", trigger.nextAt]);
-  useFollow(past.reload, isAboutFires);
+  useFollow(past.refresh, isAboutFires);
   return (
     <>
       {span !== undefined && next.value !== undefined && next.value.fires.length > 0 && (

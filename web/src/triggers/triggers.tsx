@@ -30,8 +30,8 @@ export default function Triggers() {
 
 function TriggerList() {
   const provider = query.value.get("provider") ?? undefined;
-  const { value, error, reload } = useLoad((signal) => listTriggers(signal), []);
-  useFollow(reload, isAboutTriggers);
+  const { value, error, reload, refresh } = useLoad((signal) => listTriggers(signal), []);
+  useFollow(refresh, isAboutTriggers);
   const wanted = query.value.get("new") ?? undefined;
   const [isCreating, setCreating] = useState(wanted !== undefined);
   const providers = [...new Set(value?.map((trigger) => trigger.provider))].sort();

@@ -24,12 +24,12 @@ import { TriggersHead } from "./head.js";
 export default function UnroutedMessages() {
   const isEnded = query.value.get("show") === "ended";
   const openId = segments.value[1];
-  const { value, error, reload } = useLoad(async (signal) => {
+  const { value, error, reload, refresh } = useLoad(async (signal) => {
     const list: UnroutedMessage[] = [];
     for await (const letter of client.pages(client.listDeadLetters, { replayed: true, limit: 1000 }, { signal })) list.push(letter);
     return list.reverse();
   }, []);
-  useFollow(reload, isAboutTriggers);
+  useFollow(refresh, isAboutTriggers);
   const waiting = value?.filter(isWaiting);
   const ended = value?.filter((letter) => !isWaiting(letter));
   const list = (isEnded ? ended : waiting) ?? [];
