@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gatepost.residents.agent_api import *
     from gatepost.residents.model_api import *
     from gatepost.residents.runs.api import *
+    from gatepost.residents.runs.mind_api import *
     from gatepost.residents.stream_api import *
     from gatepost.residents.usage_api import *
     from gatepost.settings.api import *
@@ -116,16 +117,16 @@ _NAMES: Final = {
     "reports.history_api": "HistoryStepView HistoryView ShowHistory",
     "reports.overview_api": "OverviewView RecentView ShowOverview ThinkingView UnreadSpaceView WaitingView",
     "residents.agent_api": (
-        "AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest GoalView ListAgents ListGoals ListMemories "
-        "ListSessions LoopRulesView McpView MemoryView MindRulesView MindView ModelView PauseAgent PhaseView "
-        "ReachabilityView RegisterAgent ResumeAgent RetireAgent SessionView ShowAgent ShowMind ShowSession "
-        "ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
+        "AgentView BudgetView ChangeAgent ConfigView ConfiguringRequest ListAgents ListSessions LoopRulesView McpView "
+        "MindRulesView ModelView PauseAgent PhaseView ReachabilityView RegisterAgent ResumeAgent RetireAgent "
+        "SessionView ShowAgent ShowSession ToolRequestView ToolServerView ToolView WakeAgent WatchAgent WokenView"
     ),
     "residents.model_api": "ModelInUseView ModelProblemView ModelProviderView ModelsView ShowModels",
     "residents.runs.api": (
         "AnswerCall CallView CancelRun ListAgentRuns ListRuns ListSteps OpenCallView PromptView ReplayRun ReplayView "
         "ReplyView ResultView RunUsageView RunView RunWithCallsView ShowRun StepView TurnView WatchRun"
     ),
+    "residents.runs.mind_api": "GoalView ListGoals ListMemories MemoryView MindView ShowMind",
     "residents.stream_api": (
         "AgentActivityView MessageDeltaView MessageDoneView MessageFailedView MessageStartView ReplyDeltaView "
         "ReplyDoneView ReplyFailedView ReplyStartView StreamedMessageView StreamedReplyView StreamedTextView "

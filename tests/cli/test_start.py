@@ -63,6 +63,16 @@ COMMAND_MODULES: dict[tuple[str, ...], set[str]] = {
         *("gatepost.directory.person_commands", "gatepost.directory.entity_handlers"),
         *("gatepost.directory.attention_actions", "gatepost.directory.key"),
     },
+    ("agent", "list"): {
+        *("gatepost.directory.attention_actions", "gatepost.directory.key"),
+        *("gatepost.channels", "gatepost.channels.skills", "gatepost.directory.entity_handlers"),
+        *("gatepost.directory.person_commands", "gatepost.guests.reachability", "gatepost.guests.session_actions"),
+        *("gatepost.operations.lenient_arguments", "gatepost.operations.operation_tool", "gatepost.reactions"),
+        *("gatepost.residents", "gatepost.residents.agent_actions", "gatepost.residents.agent_api"),
+        *("gatepost.residents.agent_commands", "gatepost.residents.agent_config"),
+        *("gatepost.residents.agent_config_json", "gatepost.residents.agent_handlers"),
+        *("gatepost.residents.capability", "gatepost.residents.model_api"),
+    },
 }
 #: modules of others that take long to import, and that such a command does without
 HEAVY_MODULES = {

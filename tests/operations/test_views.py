@@ -17,8 +17,9 @@ from gatepost.inbox.event_api import EventDetailView, EventView, ItemView
 from gatepost.ledger.topic_api import TopicMessageView
 from gatepost.mail.mail_api import MailRecipientView
 from gatepost.operations.fields import Format, RecordView, Source, Time, get_source
-from gatepost.residents.agent_api import AgentView, MindView, SessionView
+from gatepost.residents.agent_api import AgentView, SessionView
 from gatepost.residents.runs.api import RunWithCallsView, TurnView
+from gatepost.residents.runs.mind_api import MindView
 from gatepost.spaces.api import NewSpaceView
 
 _EVENT: Final = frozenset({"sender", "sender_name", "sender_type", "data", "extra", "times"})

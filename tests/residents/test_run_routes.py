@@ -15,17 +15,7 @@ from gatepost.core.signals import Frame, Topic
 from gatepost.errors import Conflict, NotFound
 from gatepost.inbox import claim_actions as inbox
 from gatepost.residents import agent_actions as agents, agent_config_json as agent_config
-from gatepost.residents.agent_api import (
-    ChangeAgent,
-    ConfigView,
-    ListGoals,
-    ListMemories,
-    PauseAgent,
-    RegisterAgent,
-    ResumeAgent,
-    ShowAgent,
-    ShowMind,
-)
+from gatepost.residents.agent_api import ChangeAgent, ConfigView, PauseAgent, RegisterAgent, ResumeAgent, ShowAgent
 from gatepost.residents.agent_config import AgentConfig
 from gatepost.residents.runs import actions as runs, deferred_call_actions as deferred_calls
 from gatepost.residents.runs.api import (
@@ -40,6 +30,7 @@ from gatepost.residents.runs.api import (
     StepView,
     WatchRun,
 )
+from gatepost.residents.runs.mind_api import ListGoals, ListMemories, ShowMind
 from gatepost.residents.runs.run import CallStatus, RunStatus
 from tests.residents import resident_runs
 from tests.residents.resident_runs import AGENT_CONFIG

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ def listener(tmp_path_factory: pytest.TempPathFactory) -> Iterator[socket.socket
 def write_other(home: Path, listener: socket.socket, pid: int) -> GatewayFile:
     """Another gateway has put up its notice."""
     record = GatewayFile("http://127.0.0.1:2", pid, STORE_URL, listener.getsockname())
-    (home / gateway_files.FILE_NAME).write_text(json.dumps(asdict(record)))
+    (home / gateway_files.FILE_NAME).write_text(json.dumps(record._asdict()))
     return record
 
 

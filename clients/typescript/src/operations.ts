@@ -315,21 +315,6 @@ export abstract class Operations {
     return this.call(["POST", "/api/agents/{name}/resume", "keyed"], request, options);
   }
 
-  /** Show what a resident would begin its next cycle with. */
-  showMind(request: ShowMind, options?: CallOptions): Promise<Mind> {
-    return this.call(["GET", "/api/agents/{name}/mind", "safe"], request, options);
-  }
-
-  /** List the goals of an agent, the most important first. */
-  listGoals(request: ListGoals, options?: CallOptions): Promise<GoalPage> {
-    return this.call(["GET", "/api/agents/{name}/goals", "safe"], request, options);
-  }
-
-  /** List the memories of an agent, the newest first. */
-  listMemories(request: ListMemories, options?: CallOptions): Promise<MemoryPage> {
-    return this.call(["GET", "/api/agents/{name}/memories", "safe"], request, options);
-  }
-
   /** Show a guest session of the caller, by the id that its program gave it: whose it is, and what it is doing. */
   showSession(request: ShowSession, options?: CallOptions): Promise<Session> {
     return this.call(["GET", "/api/sessions/{id}", "safe"], request, options);
@@ -343,6 +328,21 @@ export abstract class Operations {
   /** Watch all that concerns an agent: its inbox, its spaces, its activity. Resumes from Last-Event-ID. */
   watchAgent(request: WatchAgent, options?: StreamOptions): AsyncGenerator<GatepostEvent> {
     return this.watch("/api/agents/{name}/stream", request, options);
+  }
+
+  /** Show what a resident would begin its next cycle with. */
+  showMind(request: ShowMind, options?: CallOptions): Promise<Mind> {
+    return this.call(["GET", "/api/agents/{name}/mind", "safe"], request, options);
+  }
+
+  /** List the goals of an agent, the most important first. */
+  listGoals(request: ListGoals, options?: CallOptions): Promise<GoalPage> {
+    return this.call(["GET", "/api/agents/{name}/goals", "safe"], request, options);
+  }
+
+  /** List the memories of an agent, the newest first. */
+  listMemories(request: ListMemories, options?: CallOptions): Promise<MemoryPage> {
+    return this.call(["GET", "/api/agents/{name}/memories", "safe"], request, options);
   }
 
   /** List the channels on which people write: those that are built in, and the bots. */

@@ -16,7 +16,6 @@ sentences.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter as PythonParameter, signature
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -40,8 +39,7 @@ _MAX_METAVAR_LENGTH: Final = 20
 _LIST_TYPES: Final = (inspect.ListType, inspect.VarTupleType)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterSpec:
+class ParameterSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A parameter of a command: `--flag METAVAR`, or an argument if it has no flag."""
 
     flag: str | None
@@ -281,7 +279,7 @@ def _complete_spec(spec: ParameterSpec | None, field: Any) -> ParameterSpec:
     elif choices:
         help_text = f"{help_text}: {', '.join(choices)}"
     if spec is not None:
-        return replace(spec, help=help_text, choices=spec.choices or choices)
+        return msgspec.structs.replace(spec, help=help_text, choices=spec.choices or choices)
     if field.required:
         return ParameterSpec(flag=None, metavar=name.upper(), help=help_text, choices=choices)
     if any(isinstance(kind, inspect.BoolType) for kind in kinds):

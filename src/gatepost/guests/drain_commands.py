@@ -192,7 +192,7 @@ def _try_open_store(configuration: Configuration, stack: ExitStack) -> Store | N
 
     sqlite = configuration.settings.sqlite
     short_wait = replace(sqlite, busy=min(sqlite.busy, _BUSY_TIMEOUT))
-    short_configuration = replace(configuration, settings=replace(configuration.settings, sqlite=short_wait))
+    short_configuration = configuration._replace(settings=replace(configuration.settings, sqlite=short_wait))
     try:
         return stack.enter_context(app.prepare_store(short_configuration, can_create=False))
     except Unavailable as error:

@@ -9,7 +9,6 @@ and the type checker finds a case that is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -278,11 +277,11 @@ class PersonsReached(NamedTuple):
     events: Sequence[tuple[Event, Sequence[Entity]]]
 
 
-@dataclass(frozen=True, slots=True)
 class FindSentEvent(RoomQuestion[str | None]):
     """The id of the event that mail, a note or a work event became; None if it is in no inbox."""
 
-    id: str
+    def __init__(self, id: str) -> None:
+        self.id = id
 
 
 class ItemsRead(NamedTuple):

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Position
@@ -17,8 +16,7 @@ _COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(NamedTuple):
     """The position up to which the order of all events is final."""
 
     #: the last event before which no other event can appear any more

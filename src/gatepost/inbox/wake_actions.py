@@ -5,7 +5,6 @@ look for inboxes whose recipient should wake.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gatepost.core.ports import Reader
@@ -31,14 +30,14 @@ class Reception(NamedTuple):
 OPEN_RECEPTION: Final = Reception(is_lost=False, attention=None)
 
 
-@dataclass(frozen=True, slots=True)
 class FindReceptions(RoomQuestion[Callable[[], Mapping[str, Reception]]]):
     """
     What keeps pushes from reaching or waking these entities, by name; without those that nothing does. The answer is a
     function that returns it, so that the query can be sent with the next statement.
     """
 
-    names: Sequence[str]
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
 
 
 def find_inboxes_to_wake(tx: Reader, *, after: int = 0) -> tuple[list[str], int | None]:

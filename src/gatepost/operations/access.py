@@ -11,10 +11,10 @@ A rule is checked in three steps, so that a caller learns nothing about what it 
 A caller is the administrator, one entity (by its own key or token), or a key that can only trigger one agent.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gatepost.errors import Invalid, Refused
@@ -31,15 +31,20 @@ class CallerKind(StrEnum):
     TRIGGER = "trigger"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks."""
+class Caller(Struct, frozen=True, eq=False):
+    """Who asks. Two are equal if they are the same one, whenever their tokens end."""
 
     kind: CallerKind
     #: the entity that it is; for the key of a trigger, the agent that it triggers; None for the administrator
     name: str | None = None
     #: when its token ends, in seconds since 1970; None for a key, which ends when it is revoked
-    expires_at: int | None = field(default=None, compare=False, repr=False)
+    expires_at: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Caller) and (self.kind, self.name) == (other.kind, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name))
 
     @property
     def entity(self) -> str | None:

@@ -193,8 +193,7 @@ class Kind(StrEnum):
     RAW = "raw"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchHandler:
+class BatchHandler(msgspec.Struct, frozen=True, kw_only=True):
     """A handler whose waiting calls share one transaction."""
 
     #: (request, caller, Idempotency-Key) -> the elements that the verb gets; an error among them is its own outcome.
@@ -209,8 +208,7 @@ class BatchHandler:
     is_large: Callable[[Sequence[Any]], bool] = lambda _: False
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(msgspec.Struct, frozen=True):
     """
     What is done before the transaction of a handler. Its error is raised in the place of the handler: a repeat with the
     same key gets the first answer, whatever has changed since.
@@ -222,8 +220,7 @@ class Preparation:
     build: Callable[[Any, Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """How an operation waits while its answer is empty, for as many seconds as its field `wait` says."""
 
     #: (request) -> the topic of the signals that an answer may have come

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gatepost.channels.triggers.trigger import FindSkills
+from gatepost.channels.skills import FindSkills
 from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import SECOND
@@ -17,8 +17,6 @@ from gatepost.directory import entity_actions as directory, entity_rows as entit
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.entity_actions import EntityChanges, EntitySpec
 from gatepost.errors import Conflict, NotFound
-from gatepost.inbox.event import Ref
-from gatepost.inbox.push import actions as push
 from gatepost.residents import agent_config_json as rules
 from gatepost.residents.agent_config import AgentConfig, Resident
 from gatepost.stores.row_mapping import Mapper, get_columns
@@ -160,6 +158,9 @@ def _signal_and_read(tx: Transaction, agent: Entity, cause: str) -> Resident:
 
 def alert_owner(tx: Transaction, name: str, text: str, *, topic: str, hops: int = 0) -> None:
     """Alert the owner of an agent, once for each topic; `hops` are those of a run that has just ended."""
+    from gatepost.inbox.event import Ref  # a list of agents pushes nothing
+    from gatepost.inbox.push import actions as push
+
     owner = directory.find_responsible(tx, directory.find(tx, name))
     push.push_alerts(tx, [push.build_alert(owner, text, f"{name}:{topic}", hops=hops, cause=Ref("agent", name))])
 

@@ -1,6 +1,6 @@
 """
-Agents: guests, which read their inboxes themselves, and residents, which think here. What else is theirs: minds, goals,
-memories, and the sessions of guests, which the hooks of their programs report.
+Agents: guests, which read their inboxes themselves, and residents, which think here; and the sessions of guests, which
+the hooks of their programs report.
 
 Requests take a configuration loosely: `residents/agent_config_json.py` reads it, and says what is wrong with it.
 Answers have every field, and their secrets are masked.
@@ -19,7 +19,6 @@ from gatepost.operations.access import Administrator, AnyEntity, NamedEntity, Na
 from gatepost.operations.fields import (
     After,
     Count,
-    Cursor,
     Format,
     Json,
     Limit,
@@ -34,10 +33,7 @@ from gatepost.operations.operation import Page, Repetition, Request, Stream, Str
 from gatepost.operations.tool import FOR_MCP, Tool
 from gatepost.residents import agent_config as records
 from gatepost.residents.agent_config_json import mask_secrets
-from gatepost.residents.goal_and_memory import Goal, GoalStatus, Memory
-from gatepost.residents.mind_compaction import MindSummaries
 from gatepost.residents.model_api import ModelProblemView
-from gatepost.residents.runs.api import TurnView
 
 #: the group of these operations in OpenAPI
 TAG = "agents"
@@ -202,16 +198,6 @@ class WokenView(View):
     woken: bool
 
 
-class MindView(RecordView[MindSummaries]):
-    agent: str
-    tokens: Count
-    summaries: list[str]
-    dropped: Annotated[
-        int, Meta(ge=0, description="number of dropped summaries; their runs are still there"), Source("dropped_count")
-    ]
-    turns: list[TurnView]
-
-
 @write(
     "POST /api/agents",
     access=Administrator(),
@@ -322,45 +308,6 @@ class ResumeAgent(Request[AgentView]):
     """Let a paused resident think again."""
 
     name: str
-
-
-@read("GET /api/agents/{name}/mind", access=NamedEntityOrOwner("name"))
-class ShowMind(Request[MindView]):
-    """Show what a resident would begin its next cycle with."""
-
-    name: str
-
-
-class GoalView(RecordView[Goal]):
-    id: str
-    description: str
-    status: GoalStatus
-    created_at: Time
-    updated_at: Time
-    priority: int
-
-
-@read("GET /api/agents/{name}/goals", access=NamedEntityOrOwner("name"))
-class ListGoals(Request[Page[GoalView]]):
-    """List the goals of an agent, the most important first."""
-
-    name: str
-    status: Annotated[GoalStatus | None, describe("only goals with this status")] = None
-
-
-class MemoryView(RecordView[Memory]):
-    key: str
-    value: str
-    updated_at: Time
-
-
-@read("GET /api/agents/{name}/memories", access=NamedEntityOrOwner("name"))
-class ListMemories(Request[Page[MemoryView]]):
-    """List the memories of an agent, the newest first."""
-
-    name: str
-    after: Cursor = None
-    limit: Limit = 1000
 
 
 SessionState = Literal["working", "idle", "ended"]

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from gatepost.channels.routing.rule import ROUTING
+from gatepost.channels.skills import ROUTING
 from gatepost.core import json_limits
 from gatepost.core.json_limits import Json
 from gatepost.core.text import parse_field

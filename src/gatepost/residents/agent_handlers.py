@@ -1,4 +1,4 @@
-"""Agents, and what belongs to them: configurations, minds, goals, memories, guest sessions."""
+"""Agents, with their configurations and skills, and guest sessions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,16 +18,9 @@ from gatepost.guests.reachability import Reachability
 from gatepost.guests.session import ENDED, WORKING, GuestSession
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Page
-from gatepost.operations.pagination import parse_cursor_number, read_page
-from gatepost.residents import (
-    agent_actions as agents,
-    agent_api as api,
-    agent_config_json as agent_config,
-    goal_and_memory_actions as memories,
-)
+from gatepost.operations.pagination import read_page
+from gatepost.residents import agent_actions as agents, agent_api as api, agent_config_json as agent_config
 from gatepost.residents.agent_config import Resident
-from gatepost.residents.model_handlers import view_model_problem
-from gatepost.residents.runs import actions as runs
 
 
 @api.RegisterAgent.handler
@@ -107,35 +100,6 @@ def wake_agent(tx: Transaction, request: api.WakeAgent, caller: Caller) -> api.W
     return api.WokenView(name=agent.name, woken=True)
 
 
-@api.ShowMind.handler
-def show_mind(tx: Reader, request: api.ShowMind, caller: Caller) -> api.MindView:
-    agent = find_agent(tx, request.name)
-    mind = runs.read_mind(tx, agent.name)
-    return api.MindView.of(mind.past_cycles, agent=agent.name, tokens=mind.tokens, turns=mind.turns)
-
-
-@api.ListGoals.handler
-def list_goals(tx: Reader, request: api.ListGoals, caller: Caller) -> Page[api.GoalView]:
-    rows = memories.list_goals(tx, find_agent(tx, request.name).name, status=request.status)
-    return Page[api.GoalView](items=[api.GoalView.of(goal) for goal in rows], next=None)
-
-
-@api.ListMemories.handler
-def list_memories(tx: Reader, request: api.ListMemories, caller: Caller) -> Page[api.MemoryView]:
-    after = None
-    if request.after is not None:
-        updated_at, dash, key = request.after.partition("-")
-        after = (parse_cursor_number(updated_at if dash else "", request.after), key)
-    return read_page(
-        tx,
-        request,
-        memories.list_memories,
-        find_agent(tx, request.name).name,
-        cursor=lambda memory: f"{memory.updated_at}-{memory.key}",
-        after=after,
-    )
-
-
 @api.ShowSession.handler
 def show_session(tx: Reader, request: api.ShowSession, caller: Caller) -> api.SessionView:
     return _view_session(tx, sessions.find(tx, request.id, agent=caller.entity))
@@ -207,6 +171,11 @@ def _view_agent(
 ) -> api.AgentView:
     """Return the view of a guest, or of a resident with its configuration and what its model lacks here."""
     config = resident.config if resident and include_config else None
+    model_problem = None
+    if config is not None:
+        from gatepost.residents.model_handlers import view_model_problem  # a list has no configurations
+
+        model_problem = view_model_problem(config.model)
     return api.AgentView.of(
         agent,
         **attendance._asdict(),
@@ -221,7 +190,7 @@ def _view_agent(
         skills=skills,
         reachability=reachability if resident is None else None,
         config=config,
-        model_problem=view_model_problem(config.model) if config else None,
+        model_problem=model_problem,
     )
 
 

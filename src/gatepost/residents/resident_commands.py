@@ -27,6 +27,7 @@ from gatepost.residents.agent_config import DEMO, Budget, ModelChoice
 from gatepost.residents.capability import Capability, parse_capability
 from gatepost.residents.runs import commands as run_commands
 from gatepost.residents.runs.api import ListAgentRuns, ReplayRun, RunView
+from gatepost.residents.runs.mind_api import ShowMind
 from gatepost.residents.usage_api import BudgetStatusView, ListBudgets, ShowUsage, UsageDimension, UsageView
 from gatepost.settings import Configuration
 
@@ -293,7 +294,7 @@ def _format_share(used: int, limit: int | None) -> str:
     return str(used) if limit is None else f"{used}/{limit}"
 
 
-agents.show("mind", api.ShowMind, name=NAME, fetch=send_to_agent)(run_commands.mind)
+agents.show("mind", ShowMind, name=NAME, fetch=send_to_agent)(run_commands.mind)
 agents.show(
     "replay",
     ReplayRun,

@@ -8,7 +8,7 @@ Teams that `gatepost init --template NAME` makes: agents on the model `demo`, wh
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gatepost.channels.routing.rule import ROUTING
+from gatepost.channels.skills import ROUTING
 from gatepost.channels.triggers.trigger import USER_AGENT
 from gatepost.core.json_limits import Json
 from gatepost.core.ports import Transaction

@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -42,8 +41,7 @@ _TIMEOUT: Final = 5.0
 _MAX_ANSWER: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayFile:
+class GatewayFile(NamedTuple):
     """What the file of a gateway says."""
 
     url: str
@@ -74,7 +72,7 @@ def publish(home: Path, url: str, store: str, socket: str | None = None) -> Iter
             or current.url == url
             or (socket and not _is_listening(home, current))
         ):
-            paths.write_atomically(str(home / FILE_NAME), json.dumps(asdict(gateway_file)) + "\n")
+            paths.write_atomically(str(home / FILE_NAME), json.dumps(gateway_file._asdict()) + "\n")
         elif current != last_reported:
             log.warning(
                 "another gateway is in this home, and commands are left to it", url=current.url, pid=current.pid

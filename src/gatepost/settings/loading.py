@@ -17,9 +17,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gatepost import paths
 from gatepost.errors import Invalid, Unavailable
@@ -34,8 +34,7 @@ _NOT_SETTINGS: Final = {"HOME", "DEBUG", "NIGHTLY"}
 _KUBERNETES_NAME: Final = r"SERVICE_(HOST|PORT)|PORT_[0-9]+_(TCP|UDP)"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """The value of a setting, and where it came from."""
 
     value: Any
@@ -47,8 +46,7 @@ class Value:
         return "" if self.value is None else self.converter.format(self.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(NamedTuple):
     """All settings of a home, and their origins."""
 
     home: Path

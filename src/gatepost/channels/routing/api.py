@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from gatepost.channels.envelope import Envelope, EnvelopeKind
-from gatepost.channels.routing.rule import MAX_RANK, ROUTING, RouteRule
+from gatepost.channels.routing.rule import MAX_RANK, RouteRule
+from gatepost.channels.skills import ROUTING
 from gatepost.core.text import ParsedEnum
 from gatepost.core.times import Instant
 from gatepost.errors import Conflict, NotFound

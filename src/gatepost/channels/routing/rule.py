@@ -23,8 +23,6 @@ from gatepost.core.text import check_label, parse_field
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, quote_value
 
-#: the skill to make routing rules and triggers
-ROUTING: Final = "routing"
 ANY_CHANNEL: Final = "*"
 MAX_TARGETS: Final = 20
 MAX_FILTERS: Final = 20

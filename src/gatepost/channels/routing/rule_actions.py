@@ -9,7 +9,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.channels.routing import rule as route_rule
-from gatepost.channels.routing.rule import ANY_CHANNEL, ROUTING, RouteRule, RouteSpec
+from gatepost.channels.routing.rule import ANY_CHANNEL, RouteRule, RouteSpec
+from gatepost.channels.skills import ROUTING
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.trigger import BUILT_IN_PROVIDERS
 from gatepost.core import typed_json

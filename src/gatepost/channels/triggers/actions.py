@@ -12,14 +12,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gatepost.channels import conversation_actions as conversations
-from gatepost.channels.routing.rule import ROUTING
+from gatepost.channels.skills import ROUTING, FindSkills
 from gatepost.channels.triggers import rows as triggers, trigger as rules
 from gatepost.channels.triggers.trigger import (
     DEFAULT_OWNER,
     ENV_TOKEN,
     MAX_PROMPT_LENGTH,
     DeliveryMode,
-    FindSkills,
     Trigger,
     TriggerConfig,
 )

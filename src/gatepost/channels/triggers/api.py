@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from gatepost.channels.routing.api import UnroutedReason
-from gatepost.channels.routing.rule import ROUTING
+from gatepost.channels.skills import ROUTING
 from gatepost.channels.triggers.trigger import (
     BUILT_IN_PROVIDERS,
     MAX_PROMPT_LENGTH,

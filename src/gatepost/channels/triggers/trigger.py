@@ -233,13 +233,6 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class FindSkills(RoomQuestion[Sequence[str]]):
-    """Ask residents for the skills of an agent, a guest or a resident."""
-
-    agent: Entity
-
-
-@dataclass(frozen=True, slots=True)
 class CountGoals(RoomQuestion[int]):
     """Ask residents for the number of an agent's active goals, counted up to a limit."""
 

@@ -11,10 +11,10 @@ refuses it. If all items of an event are refused, the event is not stored, so a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gatepost.core import address
@@ -56,8 +56,7 @@ MAX_BATCH_ITEMS: Final = 10_000
 PushOutcome = PushResult | GatepostError
 
 
-@dataclass(slots=True)
-class EventDraft:
+class EventDraft(Struct, eq=False):
     """A push that was checked: the event to store, and its recipients."""
 
     event: Event

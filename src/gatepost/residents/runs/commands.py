@@ -11,8 +11,8 @@ from gatepost.core.escaping import escape_unsafe
 from gatepost.core.ports import Store
 from gatepost.core.quoting import quote
 from gatepost.core.times import SECOND, format_rfc3339, parse_instant
-from gatepost.residents.agent_api import MindView
 from gatepost.residents.runs.api import ReplayRun, ReplayView, RunView, StepView, TurnView
+from gatepost.residents.runs.mind_api import MindView
 
 #: characters of an original action that stand beside the replayed one
 _ORIGINAL_WIDTH: Final = 60

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
-from gatepost.channels.routing.rule import ROUTING
+from gatepost.channels.skills import ROUTING
 from gatepost.core.json_limits import Json
 from gatepost.errors import NotFound
 from gatepost.operations import discovery, operation_tool
