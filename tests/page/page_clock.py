@@ -44,6 +44,8 @@ def read_times(file: str, *names: str) -> list[int]:
 #: until an answer is sent, and until the sessions of a guest are read again
 UNDO_TIME: Final = read_times("data/answer-queue.ts", "UNDO_TIME")[0]
 SESSION_INTERVAL: Final = read_times("agents/guest.tsx", "INTERVAL")[0]
+#: until the deliveries of a trigger are read again
+DELIVERY_INTERVAL: Final = read_times("triggers/deliveries.tsx", "INTERVAL")[0]
 #: until the dialog in which a guest is connected looks for its session again
 CONNECT_INTERVAL: Final = 2_000
 

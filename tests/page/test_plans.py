@@ -8,6 +8,7 @@ import httpx2
 from tests.page.chromium import LAST_RESORT
 from tests.page.conftest import PageOpener
 from tests.page.marks import by_night
+from tests.page.page_clock import DELIVERY_INTERVAL
 from tests.support.gateways.scripted_gateway import ScriptedGateway
 from tests.support.servers.private_servers import wait_until
 
@@ -191,6 +192,51 @@ def test_a_message_that_nobody_got_is_replayed(gateway: ScriptedGateway, open_pa
     page.press("z")
     page.wait_for(".badge:has-text('replayed')")
     assert len(gateway.get(f"/inbox/{tag}")["items"]) == 1
+
+
+def call_webhook(gateway: ScriptedGateway, name: str, **payload: str) -> None:
+    url = f"{gateway.gateway.url}/hooks/{name}"
+    response = httpx2.post(url, json=payload, headers={"x-secret-key": SECRET}, timeout=LAST_RESORT)
+    assert response.status_code == 202, response.text
+
+
+def test_an_unrouted_message_offers_its_rule(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    name = f"hook-{tag}"
+    gateway.create_person(tag)
+    gateway.post("/triggers", name=name, provider="webhook", scheme="header", secret=SECRET)
+    call_webhook(gateway, name, action="opened", text=f"Lost {tag}")
+    [letter] = [entry for entry in gateway.get("/routes/dead-letters")["items"] if entry["trigger"] == name]
+    page = open_page(f"/unrouted/{letter['id']}")
+    page.click(".letter-more a:has-text('Add a rule for it')")
+    page.wait_for("input[name=targets]:focus")
+    page.press(*tag, "Enter")
+    page.wait_for(f".toast:has-text('the message was sent to {tag}')")
+    [rule] = [rule for rule in gateway.get("/routes")["items"] if rule["targets"] == [tag]]
+    assert rule["filters"] == {"trigger": name, "payload.action": "opened"}
+    assert len(gateway.get(f"/inbox/{tag}")["items"]) == 1
+
+
+def test_a_webhook_lists_what_came_and_sends_it_again(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    name = f"hook-{tag}"
+    gateway.create_person(tag)
+    gateway.post("/triggers", name=name, provider="webhook", scheme="header", secret=SECRET)
+    page = open_page(f"/triggers/{name}/deliveries")
+    page.wait_for(".empty:has-text('Nothing came')")
+    call_webhook(gateway, name, text=f"Lost {tag}")
+    page.wait_for(f".delivery-row:has-text('Lost {tag}'):has-text('no rule')")
+    gateway.patch(f"/triggers/{name}", target=tag)
+    page.click(".delivery-row >> button:has-text('Replay')")
+    page.wait_for(".delivery-row .badge:has-text('replayed')")
+    call_webhook(gateway, name, text=f"Found {tag}")
+    page.wait_for(f".delivery-row:has-text('Found {tag}')")
+    assert page.find_violations() == []
+    [_, item] = gateway.get(f"/inbox/{tag}")["items"]
+    gateway.post(f"/events/{item['eventId']}/done", name=tag)
+    page.pass_time(DELIVERY_INTERVAL)
+    page.click(".delivery-row:has(.badge:has-text('read')) >> button:has-text('Replay')")
+    page.wait_for(f".toast:has-text('Pending again for {tag}')")
 
 
 @by_night

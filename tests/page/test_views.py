@@ -62,11 +62,15 @@ HOSTILE_ADDRESSES = [
     "/cost",
     "/health",
     "/items",
-    "/settings",
+    "/settings/models",
 ]
 #: those that show no words of strangers
 PLAIN_ADDRESSES = [
     "/channels",
+    "/settings",
+    "/settings/integrations",
+    "/settings/notifications",
+    "/settings/values",
     "/cost/runs",
     "/inbox?state=dead",
     "/ledger",

@@ -5,8 +5,11 @@ import pytest
 from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.actions import TriggerSpec
 from gatepost.channels.triggers.trigger import TriggerConfig, TriggerSchedule
+from gatepost.channels.webhooks import delivery_actions as deliveries
+from gatepost.channels.webhooks.verification import Occurrence, Scheme
 from gatepost.core.times import DAY, HOUR, MINUTE, parse_instant
 from gatepost.errors import NotFound, Refused
+from gatepost.inbox.event import ItemState
 from gatepost.plans import actions as plans
 from gatepost.plans.cron import Cron
 from gatepost.reports import fire_list_handlers as fires
@@ -116,3 +119,16 @@ class TestPast:
             assert rest == listed[number + 1 :]
         with pytest.raises(Refused):
             office.store.read_sync(fires.list_of_trigger, "beat", viewer="ann")
+
+    def test_a_webhook_tells_what_came_and_for_whom(self, office: StoreContext) -> None:
+        for name in ("shop", "sho_", "shop2"):
+            spec = TriggerSpec(name=name, scheme=Scheme.HEADER, secret="s" * 32, target="ann", owner="bob")
+            office.store.run_sync(triggers.add, spec)
+            trigger = office.store.read_sync(triggers.show, name)
+            order = Occurrence(id="2026-02-18T09:00:00Z", payload={"order": name}, kind="")
+            office.store.run_sync(deliveries.receive, trigger, [order])
+        [delivery] = office.store.read_sync(fires.list_of_trigger, "shop", viewer="bob")
+        assert (delivery.recipient, delivery.due_at, delivery.state) == ("ann", None, ItemState.PENDING)
+        assert delivery.content.replace(" ", "") == '{"order":"shop"}'
+        [other] = office.store.read_sync(fires.list_of_trigger, "sho_")
+        assert other.event != delivery.event

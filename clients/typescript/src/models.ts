@@ -2054,13 +2054,16 @@ export interface PairingPage {
 export type PairingState = "approved" | "denied" | "expired" | "requested";
 
 export interface PastFire {
-  /** the slot */
+  /** the slot; null of a delivery */
   dueAt: Time | null;
   firedAt: Time;
   eventId: string;
   recipient: string;
   state: ItemState;
   endedAt: Time | null;
+  subject: string | null;
+  /** its first 200 characters, or those of its payload */
+  content: string;
 }
 
 export interface PastFirePage {

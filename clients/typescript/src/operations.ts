@@ -509,7 +509,10 @@ export abstract class Operations {
     return this.call(["GET", "/api/plans/{id}/fires", "safe"], request, options);
   }
 
-  /** List when a cron trigger has fired, the newest first, to its owners and the administrator. */
+  /**
+   * List the fires of a cron trigger, or the deliveries of a webhook, the newest first, and what became of them, to its
+   * owners and the administrator. What people write to a bot is in the shared inbox.
+   */
   listTriggerFires(request: ListTriggerFires, options?: CallOptions): Promise<PastFirePage> {
     return this.call(["GET", "/api/triggers/{name}/fires", "safe"], request, options);
   }

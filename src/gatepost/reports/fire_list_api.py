@@ -1,8 +1,9 @@
 """
-The fires of plans and cron triggers: when they will be due, and when they were.
+The fires of plans and triggers: when they will be due, and when they were.
 
     next    computed: from the slot that is stored, by the schedule
-    past    stored: each fire made an event, whose dedup key ends with its slot, and is remembered for a time
+    past    stored: each fire, and each delivery of a webhook, made an event, whose dedup key begins with its plan or
+            trigger, and is remembered for a time
 """
 
 from enum import StrEnum
@@ -71,15 +72,18 @@ class Recurrence(Struct, frozen=True, kw_only=True):
 
 
 class PastFire(Struct, frozen=True, kw_only=True):
-    """A slot that has fired, for one recipient of its event."""
+    """A slot that has fired, or a delivery, for one recipient of its event."""
 
-    #: the slot; None if the key of the event does not say it
+    #: the slot; None of a delivery
     due_at: Instant | None
     fired_at: Instant
     event: str
     recipient: str
     state: ItemState
     ended_at: Instant | None
+    subject: str | None
+    #: its beginning
+    content: str
     #: the arrival of the event and the number of the recipient
     position: tuple[int, int]
 
@@ -95,12 +99,14 @@ class FireView(RecordView[Fire]):
 
 
 class PastFireView(RecordView[PastFire]):
-    due_at: Annotated[Time | None, describe("the slot")]
+    due_at: Annotated[Time | None, describe("the slot; null of a delivery")]
     fired_at: Time
     event_id: Annotated[str, Source("event")]
     recipient: str
     state: ItemState
     ended_at: Time | None
+    subject: str | None
+    content: Annotated[str, describe("its first 200 characters, or those of its payload")]
 
 
 @read("GET /api/fires", access=ActAs("owner"), errors=(NotFound,))
@@ -124,7 +130,10 @@ class ListPlanFires(Request[Page[PastFireView]]):
 
 @read("GET /api/triggers/{name}/fires", access=AnyEntity())
 class ListTriggerFires(Request[Page[PastFireView]]):
-    """List when a cron trigger has fired, the newest first, to its owners and the administrator."""
+    """
+    List the fires of a cron trigger, or the deliveries of a webhook, the newest first, and what became of them, to its
+    owners and the administrator. What people write to a bot is in the shared inbox.
+    """
 
     name: str
     after: Cursor = None

@@ -1,5 +1,5 @@
 """
-List when plans and cron triggers will fire, and when they have fired.
+List when plans and cron triggers will fire, when they have fired, and what webhooks delivered.
 
 An entity sees the plans that it owns, and the triggers that it owns; an administrator (`owner=None`) sees all. Past
 fires are read from the items that they made, so they are shown for as long as those are remembered (the setting
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from gatepost.channels.triggers import actions as triggers, cron_fire_actions as schedules
 from gatepost.channels.triggers.rows import build as build_trigger
 from gatepost.channels.triggers.trigger import Trigger
+from gatepost.channels.webhooks import delivery_actions as deliveries
 from gatepost.core.address import parse as parse_address
 from gatepost.core.ports import Reader
 from gatepost.core.text import parse_field
@@ -124,9 +125,12 @@ def list_of_plan(
 def list_of_trigger(
     tx: Reader, name: str, *, viewer: str | None = None, after: tuple[int, int] = NEWEST, limit: int = 100
 ) -> list[PastFire]:
-    """Return the fires of a cron trigger, one for each recipient, the newest first."""
+    """Return the fires of a cron trigger or the deliveries of another, one for each recipient, the newest first."""
     trigger = triggers.find_own(tx, name, viewer)
-    return _list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
+    if trigger.config.schedule is not None:
+        return _list_past(tx, schedules.build_dedup_key(trigger), after=after, limit=limit)
+    fires = _list_past(tx, deliveries.build_dedup_key(trigger.name, ""), after=after, limit=limit)
+    return [replace(fire, due_at=None) for fire in fires]
 
 
 def _list_past(
@@ -154,6 +158,8 @@ def _list_past(
             recipient=row.recipient_name,
             state=find_state(row, tx.now),
             ended_at=row.ended_at,
+            subject=row.subject,
+            content=row.content,
             position=(row.arrival, row.recipient),
         )
         for row in rows

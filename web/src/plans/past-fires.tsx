@@ -89,7 +89,7 @@ export function RecentFires({ fires }: { fires: readonly RecentFire[] }) {
   );
 }
 
-function FireState({ fire }: { fire: PastFire }) {
+export function FireState({ fire }: { fire: PastFire }) {
   const { name, tone } = STATES[fire.state];
   return (
     <span class={`badge ${tone}`}>
@@ -99,7 +99,7 @@ function FireState({ fire }: { fire: PastFire }) {
 }
 
 /** Return where the event of a fire is; others than the administrator see their own. */
-function itemPath(fire: PastFire): string | undefined {
+export function itemPath(fire: PastFire): string | undefined {
   if (!isAdministrator.value && fire.recipient !== me.value) return undefined;
   return `${buildPath("inbox", fire.recipient, fire.eventId)}?state=all`;
 }

@@ -14,7 +14,7 @@ import { Icon } from "../ui/icons.js";
 import { Avatar, Dots, Keys, Line } from "../ui/parts.js";
 import { plural } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
-import { canOpen, findView, VIEWS, type View } from "../views.js";
+import { canOpen, findView, GROUPS, VIEWS, type View } from "../views.js";
 import { toggleTheme } from "./start.js";
 
 /** Views of the bar on a phone; all of them are behind its last button. */
@@ -24,8 +24,8 @@ const areAllShown = signal(false);
 export function Sidebar({ current }: { current: string }) {
   const views = VIEWS.filter((view) => view.icon !== undefined && canOpen(`/${view.name}`));
   const currentName = findView(current)?.within ?? current;
-  const items = views.map((view) => (
-    <NavItem key={view.name} view={view} isCurrent={view.name === currentName && (view.name !== "spaces" || path.value === "/spaces")} />
+  const lists = [undefined, ...(Object.keys(GROUPS) as (keyof typeof GROUPS)[])].map((group) => (
+    <NavGroup key={group ?? ""} title={group && GROUPS[group]} views={views.filter((view) => view.group === group)} currentName={currentName} />
   ));
   return (
     <>
@@ -47,7 +47,7 @@ export function Sidebar({ current }: { current: string }) {
           <span class="grow">Search</span>
           <Keys keys="Ctrl K" />
         </button>
-        <ul class="nav-list">{items}</ul>
+        <div class="nav-lists">{lists}</div>
         <SpaceList />
         <footer class="sidebar-foot">
           <Connection />
@@ -71,9 +71,9 @@ export function Sidebar({ current }: { current: string }) {
       </nav>
       {areAllShown.value && (
         <Dialog title="All views" onClose={() => (areAllShown.value = false)}>
-          <ul class="nav-list" onClick={() => (areAllShown.value = false)}>
-            {items}
-          </ul>
+          <div class="nav-lists" onClick={() => (areAllShown.value = false)}>
+            {lists}
+          </div>
           <Person />
         </Dialog>
       )}
@@ -103,6 +103,26 @@ function Person() {
 function leave(): void {
   areAllShown.value = false; // a failure is shown behind the dialog
   void attempt(signOut);
+}
+
+interface GroupProps {
+  title: string | undefined;
+  views: readonly View[];
+  currentName: string;
+}
+
+function NavGroup({ title, views, currentName }: GroupProps) {
+  if (views.length === 0) return null;
+  return (
+    <section aria-label={title}>
+      {title !== undefined && <h2 class="nav-title">{title}</h2>}
+      <ul class="nav-list">
+        {views.map((view) => (
+          <NavItem key={view.name} view={view} isCurrent={view.name === currentName && (view.name !== "spaces" || path.value === "/spaces")} />
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 function NavItem({ view, isCurrent }: { view: View; isCurrent: boolean }) {

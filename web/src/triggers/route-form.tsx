@@ -17,11 +17,13 @@ interface RouteFormProps {
   /** The rule to change; without one a rule is made. */
   rule?: Route;
   channel?: string;
+  /** What a new rule begins with. */
+  draft?: { name: string; filters: string };
   /** Called with the id of a new rule, or of the one that was changed; with undefined if nothing was done. */
   onEnd: (id?: string) => void;
 }
 
-export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
+export function RouteForm({ rule, channel, draft, onEnd }: RouteFormProps) {
   const { isBusy, submit } = useSubmission();
   const [isDeleting, setDeleting] = useState(false);
   const save = async (form: HTMLFormElement) => {
@@ -43,7 +45,7 @@ export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
       <div class="field-pair">
         <label class="label">
           Name
-          <input class="field" name="name" required maxLength={100} defaultValue={rule?.name ?? ""} autoComplete="off" ref={rule === undefined ? focusOnMount : null} />
+          <input class="field" name="name" required maxLength={100} defaultValue={rule?.name ?? draft?.name ?? ""} autoComplete="off" ref={rule === undefined && !draft?.name ? focusOnMount : null} />
         </label>
         <label class="label">
           Channel
@@ -69,12 +71,12 @@ export function RouteForm({ rule, channel, onEnd }: RouteFormProps) {
           rows={3}
           spellcheck={false}
           placeholder={'payload.repository.name = "shop"\nmetadata.priority = "urgent"'}
-          defaultValue={Object.entries(rule?.filters ?? {}).map(([path, value]) => `${path} = ${writeJson(value)}`).join("\n")}
+          defaultValue={rule === undefined ? draft?.filters : Object.entries(rule.filters).map(([path, value]) => `${path} = ${writeJson(value)}`).join("\n")}
         />
       </label>
       <label class="label">
         To
-        <input class="field" name="targets" required list="rule-targets" defaultValue={rule?.targets.join(", ") ?? ""} placeholder="analyst, team:web" autoComplete="off" />
+        <input class="field" name="targets" required list="rule-targets" ref={rule === undefined && draft?.name ? focusOnMount : null} defaultValue={rule?.targets.join(", ") ?? ""} placeholder="analyst, team:web" autoComplete="off" />
         <datalist id="rule-targets">
           {listAddresses().map((address) => (
             <option key={address} value={address} />

@@ -14,7 +14,8 @@ import { buildPath, navigate, query, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
-import { attempt } from "../ui/toasts.js";
+import { toLine } from "../ui/text.js";
+import { attempt, showToast } from "../ui/toasts.js";
 import { AddressLink } from "./address-link.js";
 import { describeFilter, sortRules } from "./describe.js";
 import { TriggersHead } from "./head.js";
@@ -30,6 +31,18 @@ export default function Routes() {
   const list = sortRules(value?.items ?? []);
   const open = list.find((rule) => rule.id === opened || rule.name === opened); // a preview names its rule by its name
   const toggle = (rule: Route) => navigate(rule === open ? "/routes" : buildPath("routes", rule.id), { replace: true });
+  /** A rule that was made for an unrouted message is applied to it at once. */
+  const leave = async (id: string | undefined) => {
+    const letter = query.value.get("replay");
+    if (id !== undefined && letter !== null) {
+      await attempt(async () => {
+        const { targets } = await client.replayDeadLetter({ id: letter });
+        showToast(`Rule added, and the message was sent to ${toLine(targets.map(displayName).join(", "), 80)}`);
+      });
+    }
+    reload();
+    navigate(id === undefined ? "/routes" : buildPath("routes", id));
+  };
   const setActive = async (rule: Route) => {
     await attempt(() => client.changeRoute({ id: rule.id, active: !rule.active }), rule.active ? "Rule disabled" : "Rule enabled");
     reload();
@@ -52,7 +65,7 @@ export default function Routes() {
         {newChannel !== null && (
           <div class="card stack gap-3 pad">
             <h2>New rule</h2>
-            <RouteForm channel={newChannel} onEnd={(id) => (reload(), navigate(id === undefined ? "/routes" : buildPath("routes", id)))} />
+            <RouteForm channel={newChannel} draft={{ name: query.value.get("name") ?? "", filters: query.value.get("filters") ?? "" }} onEnd={(id) => void leave(id)} />
           </div>
         )}
         {value === undefined ? (

@@ -24,6 +24,7 @@ import { attempt, showToast } from "../ui/toasts.js";
 import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { AddressLink } from "./address-link.js";
+import { Deliveries } from "./deliveries.js";
 import { describeState, describeTrigger, providerIcon, providerName } from "./describe.js";
 import { TriggerTest } from "./test.js";
 import { TriggerDialog } from "./trigger-dialog.js";
@@ -32,6 +33,7 @@ const MAX_FIRES = 100;
 
 export function TriggerPage({ name }: { name: string }) {
   const isTest = segments.value[2] === "test";
+  const isLog = segments.value[2] === "deliveries";
   const { value: trigger, error, reload, refresh } = useLoad((signal) => client.showTrigger({ name }, { signal }), [name]);
   useFollow(refresh, isAboutTriggers);
   useSubject(trigger?.name);
@@ -49,10 +51,11 @@ export function TriggerPage({ name }: { name: string }) {
   };
   useCommands([
     { id: "test-trigger", title: "Test a payload", group: "Trigger", keys: "t", run: () => navigate(buildPath("triggers", name, "test")) },
+    { id: "trigger-deliveries", title: "Show what came through it", group: "Trigger", keys: "l", run: () => navigate(buildPath("triggers", name, "deliveries")) },
     { id: "toggle-trigger", title: trigger?.active === false ? "Enable this trigger" : "Disable this trigger", group: "Trigger", keys: "p", run: () => void toggle() },
     { id: "change-trigger", title: "Change this trigger", group: "Trigger", keys: "e", run: () => setDialog("change") },
     { id: "delete-trigger", title: "Delete this trigger", group: "Trigger", keys: "#", run: () => setDialog("delete") },
-    { id: "back", title: "Back", group: "Trigger", keys: "Escape", run: () => navigate(isTest ? buildPath("triggers", name) : "/triggers"), isKeyOnly: true },
+    { id: "back", title: "Back", group: "Trigger", keys: "Escape", run: () => navigate(isTest || isLog ? buildPath("triggers", name) : "/triggers"), isKeyOnly: true },
   ]);
   if (trigger === undefined) return <Unloaded title="Trigger" back="/triggers" backLabel="All triggers" error={error} onRetry={reload} />;
   const { name: state, tone } = describeState(trigger);
@@ -83,15 +86,20 @@ export function TriggerPage({ name }: { name: string }) {
         )}
       </header>
       <nav class="tabs view-bar" aria-label="About the trigger">
-        <a class="tab" href={buildPath("triggers", name)} aria-current={isTest ? undefined : "page"}>
+        <a class="tab" href={buildPath("triggers", name)} aria-current={isTest || isLog ? undefined : "page"}>
           About
         </a>
+        {hasDeliveries(trigger) && (
+          <a class="tab" href={buildPath("triggers", name, "deliveries")} aria-current={isLog ? "page" : undefined}>
+            Deliveries
+          </a>
+        )}
         <a class="tab" href={buildPath("triggers", name, "test")} aria-current={isTest ? "page" : undefined}>
           Test
         </a>
       </nav>
       <div class={`view-body top stack gap-5 ${justFired.value.has(name) ? "is-firing" : ""}`}>
-        {isTest ? <TriggerTest trigger={trigger} /> : <About trigger={trigger} />}
+        {isTest ? <TriggerTest trigger={trigger} /> : isLog ? <Deliveries trigger={trigger} /> : <About trigger={trigger} />}
       </div>
       {dialog === "change" && <TriggerDialog trigger={trigger} onClose={() => setDialog(undefined)} onDone={reload} />}
       {dialog === "delete" && (
@@ -101,6 +109,11 @@ export function TriggerPage({ name }: { name: string }) {
       )}
     </>
   );
+}
+
+/** The fires of a schedule are on its page; what people write to a bot is in its sessions. */
+function hasDeliveries({ schedule, provider }: Trigger): boolean {
+  return schedule === null && provider !== "telegram";
 }
 
 function About({ trigger }: { trigger: Trigger }) {

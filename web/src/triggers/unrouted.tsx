@@ -20,6 +20,7 @@ import { attempt, showToast } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { describeReason, letterText } from "./describe.js";
 import { TriggersHead } from "./head.js";
+import { LetterState } from "./letter-state.js";
 
 export default function UnroutedMessages() {
   const isEnded = query.value.get("show") === "ended";
@@ -100,12 +101,6 @@ export default function UnroutedMessages() {
   );
 }
 
-function LetterState({ letter }: { letter: UnroutedMessage }) {
-  if (letter.replayedAt !== null) return <span class="badge accent">replayed</span>;
-  if (letter.discardedAt !== null) return <span class="badge">discarded</span>;
-  return <span class="badge warn">{letter.reason === "no_target" ? "nobody there" : "no rule"}</span>;
-}
-
 function Letter({ letter, onReplay, onDiscard }: { letter: UnroutedMessage; onReplay: () => void; onDiscard: () => void }) {
   const endedBy = letter.replayedBy ?? letter.discardedBy;
   const endedAt = letter.replayedAt ?? letter.discardedAt;
@@ -147,8 +142,8 @@ function Letter({ letter, onReplay, onDiscard }: { letter: UnroutedMessage; onRe
           <button class="button primary" title="z" onClick={onReplay}>
             <Icon name="replay" size={14} /> Replay
           </button>
-          <a class="button" href={`/routes?new=${encodeURIComponent(letter.channel)}`}>
-            <Icon name="plus" size={14} /> Add a rule
+          <a class="button" href={suggestRule(letter)}>
+            <Icon name="plus" size={14} /> Add a rule for it
           </a>
           <span class="grow" />
           <button class="button danger" title="#" onClick={onDiscard}>
@@ -158,6 +153,18 @@ function Letter({ letter, onReplay, onDiscard }: { letter: UnroutedMessage; onRe
       )}
     </div>
   );
+}
+
+/** Return the address of a new rule for messages like this one, filled in but for who gets them. */
+function suggestRule({ id, channel, trigger, payload }: UnroutedMessage): string {
+  const filters = trigger === null ? [] : [`trigger = ${JSON.stringify(trigger)}`];
+  const type = isFields(payload) ? (["action", "type", "event"] as const).find((name) => typeof payload[name] === "string") : undefined;
+  if (type !== undefined && isFields(payload)) filters.push(`payload.${type} = ${JSON.stringify(payload[type])}`);
+  return `/routes?${new URLSearchParams({ new: channel, name: `from ${trigger ?? channel}`, filters: filters.join("\n"), replay: id })}`;
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isWaiting(letter: UnroutedMessage): boolean {

@@ -380,19 +380,20 @@ def _print_preview(preview: api.TriggerPreviewView) -> None:
 @triggers.list(
     "fires",
     ListTriggerFires,
-    columns=FIRE_COLUMNS,
+    columns=(*FIRE_COLUMNS, "CONTENT"),
     empty=lambda request: f"no fire of the trigger {request.name!r} is remembered",
     count=20,
     name=NAME,
 )
 def fires(fire: PastFireView) -> TableRow:
     """
-    List when a cron trigger has fired, the newest first.
+    List when a cron trigger has fired, or what came through a webhook, the newest first.
 
-    Example:
+    Examples:
       gatepost trigger fires nightly
+      gatepost trigger fires github-main
     """
-    return build_past_fire_row(fire)
+    return [*build_past_fire_row(fire), quote(fire.subject or fire.content)]
 
 
 @triggers.send("enable", api.ChangeTrigger, name=NAME, active=True, **_UNCHANGED)
