@@ -1,11 +1,14 @@
 """Reachability: what is known of a session, and what that says about it."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from gatepost.core.times import MINUTE, SECOND, Instant
 from gatepost.guests import reachability, session_actions as sessions, wake_actions as wakes
+from gatepost.guests.codex.daemon_background import LoadedThread
+from gatepost.guests.codex.waker_background import Terminal, match_terminals
 from gatepost.guests.hooks import host_process
 from gatepost.guests.reachability import ARMED, LOST, PROVED, UNPROVED, WAITER, Reachability
 from gatepost.guests.session import ENDED, IDLE, WORKING, GuestSession
@@ -169,6 +172,31 @@ class TestWhichSessionIsWoken:
         assert self.wake(ctx, "s-1") is None
         ctx.push(to="*")
         assert self.wake(ctx, "s-1") is not None, "a broadcast that it has not taken yet"
+
+
+def describe_thread(name: str, used_at: float, cwd: str = "/src") -> LoadedThread:
+    return LoadedThread(name, cwd, is_idle=True, used_at=used_at)
+
+
+def describe_terminal(name: str, cwd: str = "/src") -> Terminal:
+    return Terminal(name, 10, cwd, Path("/home/ann/.codex"), {})
+
+
+@pytest.mark.parametrize(
+    ("threads", "shown"),
+    [
+        # `/clear` has begun the second, and nobody sees the first any more
+        ([describe_thread("first", 1), describe_thread("second", 2)], {"second": "here 10 1"}),
+        ([describe_thread("first", 3), describe_thread("second", 2)], {"first": "here 10 1"}),
+        ([describe_thread("first", 1), describe_thread("elsewhere", 2, "/doc")], {"first": "here 10 1"}),
+        ([describe_thread("elsewhere", 2, "/doc")], {}),
+    ],
+)
+def test_a_terminal_of_codex_shows_the_thread_that_was_used_last(
+    threads: list[LoadedThread], shown: dict[str, str]
+) -> None:
+    matched = match_terminals(threads, [describe_terminal("here 10 1")])
+    assert {id: terminal.name for id, terminal in matched.items()} == shown
 
 
 class TestVerbs:

@@ -40,6 +40,8 @@ class LoadedThread(NamedTuple):
     cwd: str
     #: whether no turn runs in it
     is_idle: bool
+    #: when it was prompted last; if it never was, when it began: seconds since 1970
+    used_at: float
 
 
 class CodexDaemon:
@@ -60,13 +62,16 @@ class CodexDaemon:
                 return ids
 
     async def read_thread(self, id: str) -> LoadedThread | None:
-        """Return a thread; None if it is not loaded any more, or belongs to a helper."""
+        """Return a thread; None if it is not loaded any more, or none of a person: of a helper, or for a title."""
         thread = (await self._request("thread/read", {"threadId": id})).get("thread")
-        if not isinstance(thread, dict) or thread.get("parentThreadId"):
+        if not isinstance(thread, dict) or thread.get("parentThreadId") or thread.get("ephemeral"):
             return None
         status = thread.get("status")
         kind = status.get("type") if isinstance(status, dict) else None
-        return None if kind == "notLoaded" else LoadedThread(id, str(thread.get("cwd") or ""), kind == "idle")
+        prompted_at = thread.get("recencyAt") if thread.get("preview") else None  # else it is the present time
+        used_at = prompted_at if isinstance(prompted_at, int | float) else _read_beginning(id)
+        cwd = str(thread.get("cwd") or "")
+        return None if kind == "notLoaded" else LoadedThread(id, cwd, kind == "idle", used_at)
 
     async def start_turn(self, id: str, text: str) -> None:
         """Start a turn in a thread with a prompt."""
@@ -125,6 +130,11 @@ class CodexDaemon:
                     await self._send(_PONG, payload)
                 case kind if kind == _CLOSE:
                     raise ConnectionError("it closed the connection")
+
+
+def _read_beginning(id: str) -> float:
+    """Return the time in the id of a thread, which is a UUID of version 7."""
+    return int(id.replace("-", "")[:12], 16) / 1_000
 
 
 def _find_socket(codex_home: Path) -> str:

@@ -5,9 +5,10 @@ Where the thread of a session runs decides how. Terminals share one daemon of th
 which threads are loaded; the turn is started there. A terminal without a daemon (`--no-daemon`, or with options of its
 own) runs its thread itself, and takes what `codex queue` writes for it.
 
-A thread stays loaded for a while after its terminal was closed, and a turn would run with nobody there. So a session
-counts as armed only while there is a terminal of Codex for it: the process that runs the thread, or one that was
-started in the folder of the thread, with the same folder of Codex. With `wake.unattended` the daemon alone is enough.
+A thread stays loaded for a while after its terminal was closed or has begun another one, and a turn would run with
+nobody there. So a session counts as armed only while there is a terminal of Codex for it: the process that runs the
+thread, or one that was started in the folder of the thread, with the same folder of Codex, and shows no thread that was
+used later. With `wake.unattended` the daemon alone is enough.
 
 What wakes a session is a prompt that says nothing but that there are items; the hook of that prompt recognises it by
 its token, and shows them. One wake of a session is outstanding at a time: a prompt that waits in a queue is not sent
@@ -50,7 +51,7 @@ _QUEUE_TIMEOUT: Final = 30.0
 _TEXT: Final = "Gatepost: items are pending in the inbox of this agent, and are shown with this message (wake {})"
 
 
-class _Terminal(NamedTuple):
+class Terminal(NamedTuple):
     """A process of Codex that has a terminal."""
 
     #: as `host_process.name_process` names it
@@ -69,7 +70,7 @@ class _Thread(NamedTuple):
     waker: str
     #: None if it runs in the terminal itself
     codex_home: Path | None
-    terminal: _Terminal | None
+    terminal: Terminal | None
     #: whether no turn runs in it; None if that is not known
     is_idle: bool | None
 
@@ -101,29 +102,28 @@ class CodexWaker:
                 log.warning("a session cannot be woken now", session=session.session, reason=error.message)
         return None
 
-    async def _find_threads(self, guests: Sequence[GuestSession], terminals: Sequence[_Terminal]) -> dict[str, _Thread]:
+    async def _find_threads(self, guests: Sequence[GuestSession], terminals: Sequence[Terminal]) -> dict[str, _Thread]:
         """Return the threads of sessions that can be woken, by the id of the session."""
+        threads: dict[str, _Thread] = {}
         by_name = {terminal.name: terminal for terminal in terminals}
-        own = {session.session: by_name[session.program] for session in guests if session.program in by_name}
-        threads = {id: _Thread(terminal.name, None, terminal, None) for id, terminal in own.items()}
-        others = [session for session in guests if session.session not in own and _UUID.fullmatch(session.session)]
-        used = {terminal.name for terminal in own.values()}
-        for codex_home in {home for session in others for home in _list_codex_homes(session, terminals)}:
+        own = [session for session in guests if session.program in by_name]
+        for session in own:  # the newest first: a terminal shows one thread at a time
+            if (terminal := by_name.pop(session.program or "", None)) is not None:
+                threads[session.session] = _Thread(terminal.name, None, terminal, None)
+        others = {session.session: session for session in guests if session not in own}
+        for codex_home in {home for session in others.values() for home in _list_codex_homes(session, terminals)}:
             with suppress(Unavailable):  # it has no daemon
                 async with codex_daemon.connect(codex_home) as daemon:
-                    loaded = set(await daemon.list_threads())
-                    for session in others:
-                        if session.session not in loaded or session.session in threads:
-                            continue
-                        thread = await daemon.read_thread(session.session)
-                        if thread is None:
-                            continue
-                        terminal = _choose_terminal(session, thread.cwd, codex_home, terminals, used)
-                        if terminal is not None:
-                            used.add(terminal.name)
-                        waker = terminal.name if terminal is not None else session.program
-                        if waker is not None and (terminal is not None or self._is_unattended):
-                            threads[session.session] = _Thread(waker, codex_home, terminal, thread.is_idle)
+                    ids = [id for id in await daemon.list_threads() if _UUID.fullmatch(id)]
+                    loaded = [thread for id in ids if (thread := await daemon.read_thread(id)) is not None]
+                in_home = [terminal for terminal in by_name.values() if terminal.codex_home == codex_home]
+                shown = match_terminals(loaded, in_home)
+                for thread in loaded:
+                    terminal, guest = shown.get(thread.id), others.get(thread.id)
+                    if guest is None or guest.program is None or not (terminal or self._is_unattended):
+                        continue
+                    waker = terminal.name if terminal is not None else guest.program
+                    threads[thread.id] = _Thread(waker, codex_home, terminal, thread.is_idle)
         return threads
 
     async def _attend(self, session: GuestSession, thread: _Thread | None) -> None:
@@ -168,7 +168,7 @@ def _is_outstanding(session: GuestSession, thread: _Thread) -> bool:
     return thread.codex_home is None and session.woken_at is not None and session.seen_at <= session.woken_at
 
 
-def _list_terminals() -> list[_Terminal]:
+def _list_terminals() -> list[Terminal]:
     terminals = []
     for pid in agent_programs.find_terminals(_HOST):
         name, folder = host_process.name_process(pid), Path(f"/proc/{pid}")
@@ -176,7 +176,7 @@ def _list_terminals() -> list[_Terminal]:
             environ = _read_environ(pid)
             home = environ.get("CODEX_HOME") or os.path.join(environ.get("HOME", ""), ".codex")  # noqa: PTH118 (of its own)
             if name is not None:
-                terminals.append(_Terminal(name, pid, str((folder / "cwd").readlink()), Path(home), environ))
+                terminals.append(Terminal(name, pid, str((folder / "cwd").readlink()), Path(home), environ))
     return terminals
 
 
@@ -185,7 +185,7 @@ def _read_environ(pid: int) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-def _list_codex_homes(session: GuestSession, terminals: Sequence[_Terminal]) -> set[Path]:
+def _list_codex_homes(session: GuestSession, terminals: Sequence[Terminal]) -> set[Path]:
     """Return the folders of Codex in which the thread of a session may be: those of terminals, and of its daemon."""
     homes = {terminal.codex_home for terminal in terminals}
     pid = (session.program or "").split(" ")[1:2]
@@ -196,21 +196,23 @@ def _list_codex_homes(session: GuestSession, terminals: Sequence[_Terminal]) -> 
     return homes
 
 
-def _choose_terminal(
-    session: GuestSession, cwd: str, codex_home: Path, terminals: Sequence[_Terminal], used: set[str]
-) -> _Terminal | None:
-    """Return a terminal in the folder of a thread that is not the one of another; its last one, if that is there."""
-    candidates = [
-        terminal
-        for terminal in terminals
-        if terminal.name not in used and terminal.cwd == cwd and terminal.codex_home == codex_home
-    ]
-    return next(
-        (candidate for candidate in candidates if candidate.name == session.waker), next(iter(candidates), None)
-    )
+def match_terminals(threads: Sequence[codex_daemon.LoadedThread], terminals: Sequence[Terminal]) -> dict[str, Terminal]:
+    """
+    Return the terminal of each thread that a terminal shows, by the id of the thread. Nobody says which thread that is,
+    so those that were used last count, as many as there are terminals in the folder. A thread that was never prompted
+    counts from its beginning: `/clear` has begun it, and the thread before is shown no more.
+    """
+    matched: dict[str, Terminal] = {}
+    free = list(terminals)
+    for thread in sorted(threads, key=lambda thread: (thread.used_at, thread.id), reverse=True):
+        terminal = next((terminal for terminal in free if terminal.cwd == thread.cwd), None)
+        if terminal is not None:
+            free.remove(terminal)
+            matched[thread.id] = terminal
+    return matched
 
 
-async def _queue(terminal: _Terminal, id: str, text: str) -> None:
+async def _queue(terminal: Terminal, id: str, text: str) -> None:
     """Queue a prompt for the thread of a terminal, by its own program; raise Unavailable if that fails."""
     if not _UUID.fullmatch(id):
         raise Unavailable(f"{id!r} is not the id of a thread of Codex")
