@@ -98,6 +98,8 @@ class ScriptedModel:
     def __init__(self, limit: int = 30) -> None:
         self.script: Script = follow()
         self.exchanges: list[Exchange] = []
+        #: requests of agents that have come, also those that are not answered yet
+        self.request_count = 0
         self.errors: list[BaseException] = []
         self._limit = limit
         self._numbers = count(1)
@@ -126,6 +128,7 @@ class ScriptedModel:
     def _decide(self, request: Request) -> Reply:
         if not request.is_from_agent:
             return DONE
+        self.request_count += 1
         if len(self.exchanges) >= self._limit:
             return Failure(400)
         try:

@@ -19,6 +19,7 @@ from tests.support.waits import LAST_RESORT
 
 ESCAPE: Final = "\x1b"
 ENTER: Final = "\r"
+DOWN: Final = "\x1b[B"
 #: lines and columns, so that no text of a test is broken into lines
 SIZE: Final = (50, 200)
 _CONTROLS: Final = re.compile(
