@@ -45,20 +45,24 @@ def program() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def start_waiter(cli: CommandLine, program: subprocess.Popen[bytes], **environ: str) -> subprocess.Popen[str]:
+    process = start_hook(cli, "wait", CLAUDE_PID=str(program.pid), **environ)
+    assert process.stdin is not None
+    process.stdin.write('{"session_id": "s-1"}')
+    process.stdin.close()
+    return process
+
+
+def start_hook(cli: CommandLine, *words: str, **environ: str) -> subprocess.Popen[str]:
+    """Start a hook of the analyst's as a child of this process."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("GATEPOST_", "CLAUDE"))}
-    variables |= {"GATEPOST_HOME": str(cli.home), "GATEPOST_AGENT": "analyst", "CLAUDE_PID": str(program.pid)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gatepost.cli.main", "hook", "wait"],
-        env=variables | environ,
+    return subprocess.Popen(
+        [sys.executable, "-m", "gatepost.cli.main", "hook", *words],
+        env=variables | {"GATEPOST_HOME": str(cli.home), "GATEPOST_AGENT": "analyst"} | environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdin is not None
-    process.stdin.write('{"session_id": "s-1"}')
-    process.stdin.close()
-    return process
 
 
 def read_session(cli: CommandLine) -> dict[str, Any]:
@@ -198,3 +202,20 @@ def test_a_program_that_is_not_there_any_more_has_no_waiter(cli: CommandLine) ->
         program.kill()
         program.wait()
         assert finish(start_waiter(cli, program))[0] == 0
+
+
+def test_the_model_of_gemini_runs_it_in_a_shell_and_the_wake_shows_the_item(cli: CommandLine) -> None:
+    """A command there is given no session: it is the one of the program that runs it. This process stands for that."""
+    gemini = ("--host", "gemini")
+    code, text = finish(start_hook(cli, "wait", *gemini))
+    assert (code, text) == (0, "gatepost: no session of Gemini CLI runs this command, so nothing waits\n")
+    with start_hook(cli, "SessionStart", *gemini) as hook:
+        hook.communicate(build_payload(source="startup").decode())
+    waiter = start_hook(cli, "wait", *gemini)
+    wait_for_state(cli, "armed")
+    cli.run_ok("inbox", "push", "--to", "analyst", "tea")
+    code, text = finish(waiter)
+    assert code == 2
+    payload = build_payload(prompt=f"<user_input>{text}</user_input>")
+    shown = cli.run_process("hook", "BeforeAgent", *gemini, stdin=payload, GATEPOST_AGENT="analyst")
+    assert "tea" in shown.out

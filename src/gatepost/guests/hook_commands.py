@@ -78,6 +78,8 @@ def answer(arguments: "Sequence[str]") -> int:
             from gatepost.guests import wait_commands
 
             return wait_commands.check(home, os.environ, checked_session)
+        if call.event == WAIT and call.host == "gemini":  # its model runs this in a shell, with nothing on stdin
+            stdin = ""
         stdin = _read_stdin() if stdin is None else stdin
         if call.event == WAIT:
             from gatepost.guests import wait_commands

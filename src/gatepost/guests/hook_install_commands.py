@@ -1,6 +1,7 @@
 """`gatepost hooks`: our entries in the settings files of other programs; and the help of `gatepost hook`."""
 
 import os
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from gatepost.cli import host_entries
 from gatepost.cli.command import Noun, build_verb
 from gatepost.cli.gateway_or_store import find_agent, get_folder
 from gatepost.cli.host_entries import File, HostFile
-from gatepost.cli.parameters import JsonFlag, argument, option
+from gatepost.cli.parameters import JsonFlag, argument, flag, option
+from gatepost.errors import Invalid
 from gatepost.guests.hook_commands import answer
 from gatepost.guests.hooks import session_gates as gates
 from gatepost.guests.host_settings import hook_entries, installation
 from gatepost.guests.host_settings.entry_format import BuildEntries
 from gatepost.guests.host_settings.hook_entries import HOSTS, SCOPES
+from gatepost.guests.setup_api import TITLES
 
 hooks = Noun("hooks", "Install hooks in agent programs, such as Claude Code.")
 
@@ -37,6 +40,13 @@ _GEMINI_TRUST = (
     " /permissions trust"
 )
 
+_GEMINI_WAKE = (
+    'Gemini CLI wakes a session only with two experimental settings: put "experimental": {{"modelSteering": true}} and'
+    ' "tools": {{"shell": {{"backgroundCompletionBehavior": "inject"}}}} into {file}; and only while its model waits:'
+    ' put "Always keep this command running in the background, and start it again when it has ended: {command}" into'
+    " its GEMINI.md. Each wake takes one more request, for the next start of the command"
+)
+
 
 @hooks.command("install")
 def install(
@@ -44,6 +54,7 @@ def install(
     scope: Scope = "user",
     file: File = None,
     agent: Annotated[str | None, option("--agent", "NAME", "the agent to name in the hooks")] = None,
+    wake: Annotated[bool, flag("--wake", "say what Gemini CLI needs to be woken")] = False,
     json: JsonFlag = False,
 ) -> None:
     """
@@ -56,10 +67,15 @@ def install(
     With --agent the hooks name the agent, and take precedence over GATEPOST_AGENT. Sessions that a program runs in
     the background have the environment of another terminal, and need that. Without --agent an existing name stays.
 
+    Idle sessions of Claude Code, Codex and OpenCode are woken for their inbox. Gemini CLI can do that as an experiment;
+    --wake says which of its settings to change, and what to tell its model.
+
     Examples:
       gatepost hooks install
       gatepost hooks install --host codex --scope project --agent ann
     """
+    if wake and host != "gemini":
+        raise Invalid(f"--wake is for Gemini CLI, not for {TITLES[host]}", hint="leave it out")
     path, form, build_entries = _locate_file(host, scope, file), hook_entries.get_form(host), prepare_entries(host)
     if agent:
         name: str | None = find_agent(settings.load(), agent).name
@@ -68,6 +84,10 @@ def install(
     home = host_entries.find_written_home(path, form, build_entries)
     change = installation.install(path, form, build_entries(name, home))
     note = get_trust_note(host, None if file else scope)
+    if wake:
+        own_options = [*(["--agent", name] if name else []), *(["--home", home] if home else [])]
+        command = shlex.join([host_entries.find_program(), "hook", "wait", "--host", host, *own_options])
+        note = " ".join(filter(None, (note, _GEMINI_WAKE.format(file=path, command=command))))
     host_entries.print_install(host, change, agent=name, note=note, json=json)
 
 

@@ -23,9 +23,12 @@ from gatepost.guests.hook_commands import CHECK, WAIT
 from gatepost.guests.hook_entry import HookConfig, HookEntry, parse_payload
 from gatepost.guests.hooks import host_process
 from gatepost.guests.hooks.hook_context import HookContext
-from gatepost.guests.hooks.session_state import has_ended
+from gatepost.guests.hooks.session_state import has_ended, list_of_program
 from gatepost.guests.session import encode_filename
+from gatepost.guests.setup_api import TITLES
 
+#: the program whose model runs this in a shell; others run it as a hook, and name the session
+_SHELL_HOST: Final = "gemini"
 _LOCK_FILE: Final = "waiter.lock"
 #: seconds in which the hook that runs beside this has made the session known to the store
 _REGISTRATION_TIME: Final = 30.0
@@ -36,9 +39,8 @@ def wait(home: str, environ: Mapping[str, str], stdin: str, host: str) -> int:
     """Become the waiter of a session, or return the exit code of one that does not wait."""
     if environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk"):
         return 0  # a program asks Claude Code, which could not end while a hook waits
-    payload = parse_payload(stdin, [])
-    session = payload.get("session_id") if isinstance(payload, dict) else None
-    if not isinstance(session, str) or not session or (isinstance(payload, dict) and payload.get("agent_id")):
+    session = _find_own_session(Path(home), environ) if host == _SHELL_HOST else _read_session(stdin)
+    if session is None:
         return 0
     folder = Path(home) / "sessions" / encode_filename(session)
     if folder.is_symlink():
@@ -57,6 +59,22 @@ def wait(home: str, environ: Mapping[str, str], stdin: str, host: str) -> int:
     finally:
         entry.close()
     return _become_waiter(options)
+
+
+def _read_session(stdin: str) -> str | None:
+    """Return the session that a program names on stdin; None for that of a helper."""
+    payload = parse_payload(stdin, [])
+    session = payload.get("session_id") if isinstance(payload, dict) and not payload.get("agent_id") else None
+    return session if isinstance(session, str) and session else None
+
+
+def _find_own_session(home: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the session of the program in whose shell this runs: the one that began last."""
+    program = host_process.find_program(environ, _SHELL_HOST)
+    sessions = list_of_program(home, program) if program is not None else []
+    if not sessions:
+        sys.stderr.write(f"gatepost: no session of {TITLES[_SHELL_HOST]} runs this command, so nothing waits\n")
+    return max(sessions, key=lambda each: each[1], default=(None, 0))[0]
 
 
 def _become_waiter(options: Mapping[str, Any]) -> NoReturn:

@@ -289,6 +289,15 @@ def list_abandoned(home: Path, *, agent: str, host: str) -> list[str]:
     return []
 
 
+def list_of_program(home: Path, program: str) -> list[tuple[str, Instant]]:
+    """Return the sessions of a program (from `host_process.find_program`) that have not ended, and when they began."""
+    with suppress(OSError):
+        ids = map(decode_filename, os.listdir(home / SESSIONS_FOLDER))  # noqa: PTH208 (names will do)
+        states = [(id, Session(home, id).read()) for id in ids if id is not None]
+        return [(id, state.started_at) for id, state in states if state.program == program and state.state != ENDED]
+    return []
+
+
 def find_guest(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
     """Return the session if its hooks have recorded something after `since`, and not that it has ended; else None."""
     session = Session(home, id)

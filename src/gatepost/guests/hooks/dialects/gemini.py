@@ -12,7 +12,7 @@ In these cases an inbox would lose items, so nothing is taken from it:
 - at an AfterAgent without a reply (the request failed for good, or a person interrupted it): the host sends a
   placeholder instead of the reply;
 - at a BeforeAgent that no person started, such as the one that repeats our reason: the AfterAgent that follows also
-  contains the replies before it.
+  contains the replies before it. That of a wake begins anew, as that of a person does.
 """
 
 from typing import Any, Final
@@ -51,7 +51,8 @@ def parse(event_name: str, payload: object) -> HookEvent:
 
 
 def can_show(event: HookEvent) -> bool:
-    is_reliable = event.name != "PostToolUse" and not event.is_failed and not event.is_program_prompt
+    is_repeat = event.is_program_prompt and event.woken_for is None
+    is_reliable = event.name != "PostToolUse" and not event.is_failed and not is_repeat
     return is_reliable and event.name in _HOST_NAMES and claude.can_show(event)
 
 
