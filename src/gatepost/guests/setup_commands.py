@@ -33,8 +33,12 @@ from gatepost.paths import HOME_VARIABLE
 from gatepost.settings import Configuration
 
 _SCOPES: Final = ("user", "project")
-#: the programs whose idle sessions are woken without a courier
-_WOKEN_HOSTS: Final = ("claude", "codex", "opencode")
+#: the programs whose idle sessions are woken without a courier, and what a person does until one of theirs can be woken
+_START_HINTS: Final = {
+    "claude": "start `claude`, and say yes if it asks whether you trust the folder",
+    "codex": "start `codex`, choose to trust the hooks when it asks about them, and give it a prompt",
+    "opencode": "start `opencode`, and give it a prompt",
+}
 #: how long the live test waits by default
 _PROOF_TIME: Final = 10 * MINUTE
 _MCP_HINT: Final = "the MCP server is left out: it needs the package mcp, `pip install 'gatepost[mcp]'`"
@@ -99,8 +103,8 @@ def setup(
     each program gets an agent of its own, with the name of the program.
 
     At a terminal it asks whether to push one test item to each agent. Then it waits for a session that can be woken,
-    and shows what becomes of the item: pushed, woken, shown, proved by a reply of the model. Start the program
-    meanwhile if none of its sessions is there, and let it trust the hooks if it asks.
+    and shows what becomes of the item: pushed, woken, shown, proved by a reply of the model. Meanwhile it says what
+    to do: which program to start, which question of its own to answer, and whether it needs a prompt.
 
     With --home the programs use this home in every folder and terminal. Without it they find theirs when they start, as
     every command does: GATEPOST_HOME, else the nearest .gatepost upwards, else that of the user.
@@ -290,7 +294,7 @@ def _prove(
     """Test the agents whose programs can be woken, and show what happens."""
     by_agent: dict[str, list[AgentProgram]] = {}
     for item in setups:
-        if item.agent is not None and item.program.host in _WOKEN_HOSTS:
+        if item.agent is not None and item.program.host in _START_HINTS:
             by_agent.setdefault(item.agent, []).append(item.program)
     proofs = [
         SessionProof(
@@ -301,8 +305,8 @@ def _prove(
         for agent, programs in by_agent.items()
     ]
     for proof in proofs:
-        what = f"a session of {proof.agent!r} that can be woken"
-        output.talk(f"{proof.title}: waiting for {what}; start one, and prompt it once")
+        hint = "; or ".join(_START_HINTS[host] for host in proof.hosts)
+        output.talk(f"{proof.title}: waiting for a session of {proof.agent!r} that can be woken: {hint}")
     with connect(configuration) as connection:
         if connection.store is not None and any("codex" in proof.hosts for proof in proofs):
             output.talk("Codex is woken by a gateway, and none runs in this home: start one with `gatepost up`")
