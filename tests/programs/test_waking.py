@@ -17,7 +17,7 @@ from tests.programs.guest import Guest
 from tests.programs.model import DONE, Reply, ScriptedModel
 from tests.programs.programs import OpenCode
 from tests.programs.protocols import Request
-from tests.programs.terminal import ENTER
+from tests.programs.terminal import ENTER, Terminal
 from tests.programs.waking import KINDS, PERMITTED, MovableClock, WakingClaude, WakingDaemon, WakingGuest, wait_until
 from tests.programs.waking_table import MISSING
 from tests.support.gateways.gateway_process import GatewayProcess, run_gateway_process
@@ -62,6 +62,24 @@ def gateway(ann: WakingGuest) -> Iterator[GatewayProcess]:
         yield process
 
 
+def interrupt_turn(ann: WakingGuest, terminal: Terminal) -> None:
+    """Prompt the agent, and interrupt it before its model has answered."""
+    asked, resume = threading.Event(), threading.Event()
+
+    def script(_: Request) -> Reply:
+        if not asked.is_set():
+            asked.set()
+            resume.wait()
+        return DONE
+
+    ann.guest.model.script = script
+    ann.prompt(terminal)
+    assert asked.wait(60)
+    ann.interrupt(terminal)
+    resume.set()
+    wait_until(lambda: len(ann.guest.model.exchanges) == ann.start_requests + 1, "the model has not answered")
+
+
 @row("idle")
 def test_an_idle_terminal_again_and_again(ann: WakingGuest, gateway: GatewayProcess) -> None:
     ann.start()
@@ -100,21 +118,23 @@ def test_a_terminal_that_was_never_prompted(ann: WakingGuest, gateway: GatewayPr
 def test_after_escape(ann: WakingGuest, gateway: GatewayProcess) -> None:
     """Where no hook says that the agent is idle, it takes half a minute."""
     terminal = ann.start()
-    asked, resume = threading.Event(), threading.Event()
-
-    def script(_: Request) -> Reply:
-        if not asked.is_set():
-            asked.set()
-            resume.wait()
-        return DONE
-
-    ann.guest.model.script = script
-    ann.prompt(terminal)
-    assert asked.wait(60)
-    ann.interrupt(terminal)
-    resume.set()
+    interrupt_turn(ann, terminal)
     ann.guest.push("after escape")
     ann.check("after escape", requests=ann.start_requests + 2)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("ann", [("nodaemon", "after Esc")], ids=["nodaemon"], indirect=True)
+def test_after_escape_codex_takes_nothing_from_its_queue(ann: WakingGuest, gateway: GatewayProcess) -> None:
+    """The next prompt shows the item. What was queued comes after it, and the model is not asked for that."""
+    terminal = ann.start()
+    interrupt_turn(ann, terminal)
+    ann.guest.push("after escape")
+    ann.wait_for_state("unproved")
+    assert len(ann.guest.model.exchanges) == ann.start_requests + 1
+    ann.prompt(terminal, "Go on.")
+    ann.check("after escape", requests=ann.start_requests + 2)
+    ann.wait_until_idle()
 
 
 @row("after /clear")

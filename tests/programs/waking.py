@@ -51,6 +51,8 @@ class WakingGuest:
     has_waiter: ClassVar[bool] = True
     #: whether something fires for an item that waits for half a minute, although the session is not idle
     fires_while_busy: ClassVar[bool] = False
+    #: what it shows after an interruption
+    interruption: ClassVar[str]
     #: what it asks before it runs `PERMITTED`
     question: ClassVar[str]
     #: the words of the command line that continue the last session
@@ -105,8 +107,10 @@ class WakingGuest:
         wait_until(lambda: terminal.mark() > place, "nothing is shown of what was typed")
 
     def interrupt(self, terminal: Terminal) -> None:
-        """Interrupt the turn as a person does."""
+        """Interrupt the turn as a person does, and wait until the program says so."""
+        place = terminal.mark()
         terminal.type(ESCAPE)
+        terminal.wait_for(self.interruption, after=place)
 
     def clear(self, terminal: Terminal) -> None:
         """Begin a new session in the same terminal."""
@@ -188,6 +192,7 @@ class WakingClaude(WakingGuest):
     program_class = ClaudeCode
     is_known_at_start = True
     fires_while_busy = True
+    interruption = "Go ahead."  # it puts the prompt back into the box
     question = "Do you want to proceed?"
 
     def configure(self) -> None:
@@ -225,6 +230,7 @@ class WakingCodex(WakingGuest):
     program_class = Codex
     has_waiter = False
     resume_words = ("resume", "--last")
+    interruption = "Conversation interrupted"
     question = "Would you like to run"
     options: ClassVar[Sequence[str]] = ("--dangerously-bypass-hook-trust",)
 
@@ -281,6 +287,7 @@ class WakingDaemon(WakingCodex):
 class WakingOpenCode(WakingGuest):
     title = "OpenCode"
     program_class = OpenCode
+    interruption = "interrupted"
     question = "Permission required"
 
     def configure_permissions(self) -> None:
@@ -297,7 +304,9 @@ class WakingOpenCode(WakingGuest):
         place = terminal.mark()
         terminal.type(ESCAPE)
         terminal.wait_for("again to interrupt", after=place)
+        place = terminal.mark()
         terminal.type(ESCAPE)
+        terminal.wait_for(self.interruption, after=place)
 
 
 KINDS: Final[Mapping[str, type[WakingGuest]]] = {

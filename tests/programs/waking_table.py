@@ -53,10 +53,12 @@ SITUATIONS: Final = (
 _ONLY_CLAUDE: Final = "only Claude Code has that"
 _UNKNOWN: Final = "it calls its first hook with the first prompt, so the session is not known before"
 _NO_GATEWAY: Final = "the gateway wakes it"
+_NO_QUEUE: Final = "after an interruption it takes nothing from its queue, so the next prompt shows the item"
 #: the cells that there are not, with the reason
 MISSING: Final[Mapping[tuple[str, str], str]] = {
     **{(program, "in the background (--bg)"): _ONLY_CLAUDE for program in PROGRAMS if program != "Claude Code"},
     **{(program, "never prompted"): _UNKNOWN for program in PROGRAMS if program != "Claude Code"},
+    ("Codex, without a daemon", "after Esc"): _NO_QUEUE,
     **{(program, "idle, without a gateway"): _NO_GATEWAY for program in PROGRAMS if program.startswith("Codex")},
 }
 
