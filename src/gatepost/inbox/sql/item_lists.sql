@@ -83,9 +83,10 @@ ORDER BY i.arrival DESC
 LIMIT :limit
 
 -- name: list_inbox_broadcasts
--- The broadcasts that an agent has not taken yet, as the items that they will be.
+-- The broadcasts that an agent has not taken yet, as the items that they will be. The plus makes SQLite begin with the
+-- broadcasts, which are few, and not with all events.
 SELECT * FROM pending_broadcasts
-WHERE recipient = :recipient AND arrival > :after AND arrival < :before
+WHERE recipient = :recipient AND +arrival > :after AND +arrival < :before
     {broadcast_filters}
 ORDER BY
     CASE WHEN CAST(:newest_first AS BOOLEAN) THEN -arrival ELSE arrival END,
@@ -122,8 +123,7 @@ ORDER BY i.arrival DESC, i.recipient DESC
 LIMIT :limit
 
 -- name: list_all_broadcasts
--- The broadcasts that agents have not taken yet, for each of them. The plus makes SQLite begin with the broadcasts, which
--- are few, and not with all events.
+-- The broadcasts that agents have not taken yet, for each of them. The plus is that of one inbox.
 SELECT * FROM pending_broadcasts
 WHERE +arrival > :after AND +arrival < :before
     AND (
