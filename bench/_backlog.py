@@ -61,6 +61,8 @@ class Backlog:
         self.client = LocalClient(store)
         self.url = url
         self.size = size
+        #: of the last claim
+        self.ack_seconds = 0.0
         with closing(open_raw(url)) as raw:
             _fixtures.create_agents(store, agents=2)
             _fill(store, raw, size, shape)
@@ -77,7 +79,9 @@ class Backlog:
         claim = batch.claim
         assert claim is not None
         assert len(batch.items) == LIMIT
+        start = time.perf_counter()
         self.client.send(AckClaim(name=READER, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence))
+        self.ack_seconds = time.perf_counter() - start
         self.client.push_many(
             replace(_fixtures.build_request(0, item.source), priority=item.priority) for item in batch.items
         )

@@ -37,7 +37,8 @@ def measure_seconds(run: Callable[[], object], times: int) -> float:
 
 
 @contextmanager
-def run_gateway(environ: Mapping[str, str]) -> Iterator[None]:
+def run_gateway(environ: Mapping[str, str]) -> Iterator[int]:
+    """Run a gateway, and return its port."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [GATEPOST, "up", "--port", str(port)]
@@ -47,6 +48,6 @@ def run_gateway(environ: Mapping[str, str]) -> Iterator[None]:
         try:
             assert process.stdout is not None
             assert process.stdout.readline(), "the gateway did not start"
-            yield
+            yield port
         finally:
             process.terminate()

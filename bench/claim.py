@@ -31,7 +31,7 @@ DatabaseFactory = Callable[[], AbstractContextManager[str]]
 
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
-    yield from _compare("SQLite FULL", _create_file, effort)
+    yield from _compare("SQLite FULL", create_file, effort)
     with Postgres(fsync="on" if effort.fsync else "off") as server:
         yield from _compare("PostgreSQL", server.create_database, effort)
 
@@ -90,7 +90,7 @@ def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Itera
 
 
 @contextmanager
-def _create_file() -> Iterator[str]:
+def create_file() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="gatepost-bench-") as folder:
         yield f"sqlite:///{folder}/bench.db"
 

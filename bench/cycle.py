@@ -139,9 +139,9 @@ def _measure_history(database: str, url: str, large_url: str, effort: Effort) ->
 class Office:
     """A program with one agent, to which a person writes in a space."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, max_tokens: int = 1_000) -> None:
         self._post = Gatepost(url)
-        self._post.agent(AGENT, instructions="Answer with the figures.", mind=MindRules(max_tokens=1_000))
+        self._post.agent(AGENT, instructions="Answer with the figures.", mind=MindRules(max_tokens=max_tokens))
         self._store = _CountingStore(self._post._raw_store)
         self._post._raw_store = cast(Store, self._store)
 

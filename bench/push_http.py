@@ -49,14 +49,14 @@ def _build_turn(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Calla
         # New connections for each turn: the gateway closes those that are idle while the other has its turn.
         connections = loop.run(open_callers(gateway.port, CONNECTIONS))
         try:
-            return loop.run(_push(connections, requests))
+            return loop.run(push_all(connections, requests))
         finally:
             loop.run(close_callers(connections))
 
     return measure
 
 
-async def _push(connections: Sequence[Caller], requests: Sequence[bytes]) -> float:
+async def push_all(connections: Sequence[Caller], requests: Sequence[bytes]) -> float:
     """Share these among the connections; return how many were answered a second."""
     shares = [requests[number :: len(connections)] for number in range(len(connections))]
     start = time.perf_counter()

@@ -27,13 +27,13 @@ _MESSAGE_MARK: Final = b"event: space.message\n"
 
 def main(effort: Effort = FULL) -> Iterator[Row]:
     with run_gateway() as gateway, create_runner() as loop:
-        loop.run(_make_space(gateway))
-        with _open_readers(loop, gateway, effort) as ours:
+        loop.run(make_space(gateway))
+        with open_readers(loop, gateway, effort) as ours:
             frame = ours.counter.last_frame if ours() else b""
             assert _MESSAGE_MARK in frame
             with (
                 ChildProcess(_run_bare_server, frame) as bare_server,
-                _open_readers(loop, Gateway(bare_server.receive(), gateway.key, ""), effort) as floor,
+                open_readers(loop, Gateway(bare_server.receive(), gateway.key, ""), effort) as floor,
             ):
                 yield Row(
                     claim=f"from a post to the last of {effort.recipients:,} readers of a stream, SQLite FULL",
@@ -91,7 +91,8 @@ class Listener(asyncio.Protocol):
 
 
 class Readers:
-    def __init__(self, loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> None:
+    def __init__(self, loop: asyncio.Runner, gateway: Gateway, effort: Effort, space: str) -> None:
+        self._space = space
         self._loop = loop
         self._gateway = gateway
         self._effort = effort
@@ -100,7 +101,7 @@ class Readers:
         self._posters: list[Caller] = []
 
     async def connect(self) -> None:
-        loop, request = asyncio.get_running_loop(), self._gateway.request("GET", f"/api/spaces/{SPACE}/stream")
+        loop, request = asyncio.get_running_loop(), self._gateway.request("GET", f"/api/spaces/{self._space}/stream")
         self._posters = await open_callers(self._gateway.port, 1)
         all_received = self.counter.expect(self._effort.recipients)
         for _ in range(self._effort.recipients):
@@ -115,7 +116,7 @@ class Readers:
 
     async def _post(self) -> float:
         [poster] = self._posters
-        request = self._gateway.request("POST", f"/api/spaces/{SPACE}/messages", _build_message())
+        request = self._gateway.request("POST", f"/api/spaces/{self._space}/messages", _build_message())
         all_received = self.counter.expect(self._effort.recipients)
         start = time.perf_counter()
         request_task = asyncio.create_task(poster.send_requests([request]))
@@ -132,8 +133,8 @@ class Readers:
 
 
 @contextmanager
-def _open_readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Iterator[Readers]:
-    readers = Readers(loop, gateway, effort)
+def open_readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort, space: str = SPACE) -> Iterator[Readers]:
+    readers = Readers(loop, gateway, effort, space)
     try:
         loop.run(readers.connect())
         yield readers
@@ -141,9 +142,9 @@ def _open_readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort) -> Ite
         loop.run(readers.disconnect())
 
 
-async def _make_space(gateway: Gateway) -> None:
+async def make_space(gateway: Gateway, space: str = SPACE) -> None:
     [caller] = await open_callers(gateway.port, 1)
-    body = json.dumps({"name": SPACE, "members": [_fixtures.get_agent_name(0)]}).encode()
+    body = json.dumps({"name": space, "members": [_fixtures.get_agent_name(0)]}).encode()
     await caller.send_requests([gateway.request("POST", "/api/spaces", body)])
     await caller.close()
 
