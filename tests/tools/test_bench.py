@@ -22,6 +22,7 @@ from bench import (
     mcp,
     page,
     push_http,
+    push_peers,
     push_postgres,
     push_sqlite,
     sleepers,
@@ -34,6 +35,7 @@ from bench.__main__ import main
 from bench._measure import TINY, Effort, Measurement, Spread, compute_ratios, measure_in_turns
 from bench._page import write_rows
 from bench._table import Row, at_least, at_most, plain
+from bench.peers import installation
 
 
 def mark_nightly(*arguments: object) -> object:
@@ -96,6 +98,12 @@ def test_a_gateway_with_much_to_watch_is_measured_as_a_whole_and_by_duty() -> No
     assert sum(rows[1].measurement.ours.values) == 0
     assert len({row.claim for row in rows}) == len(rows)
     assert min(row.measurement.ours.values[0] for row in rows[2:]) > 0
+
+
+def test_a_peer_that_is_not_installed_has_no_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(installation.VARIABLE, str(tmp_path))
+
+    assert list(push_peers.main(TINY)) == []
 
 
 def test_the_floor_and_ours_take_turns_after_a_turn_that_does_not_count() -> None:
