@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gatepost import settings
-from gatepost.cli.setup_commands import build_template
+from gatepost.cli.home_commands import build_template
 from gatepost.errors import Invalid
 from gatepost.settings import Configuration
 

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from gatepost import app, settings, telemetry
-from gatepost.cli.setup_commands import build_template
+from gatepost.cli.home_commands import build_template
 from gatepost.core.policy import Policy
 from gatepost.core.times import DAY, MINUTE, SECOND
 from gatepost.errors import GatepostError, Invalid, Refused, Unavailable

@@ -22,7 +22,7 @@ from gatepost.operations import discovery
 
 #: the module of each command, in the order in which a newcomer meets them; others follow in the order of their names
 MODULES = {
-    "up": "cli.setup_commands",
+    "up": "cli.home_commands",
     "setup": "guests.setup_commands",
     "sign-in": "directory.sign_in_commands",
     "inbox": "inbox.item_commands",
@@ -46,8 +46,8 @@ MODULES = {
     "channel": "channels.conversation_commands",
     "ledger": "ledger.topic_commands",
     "key": "directory.key_commands",
-    "init": "cli.setup_commands",
-    "config": "cli.setup_commands",
+    "init": "cli.home_commands",
+    "config": "cli.home_commands",
     "doctor": "cli.doctor_commands",
     "export": "export.commands",
     "import": "export.commands",
