@@ -28,8 +28,8 @@ class Effort:
 
 
 FULL: Final = Effort(
-    turns=7,
-    calls=5,
+    turns=3,
+    calls=3,
     backlogs=(1_000, 10_000, 100_000, 1_000_000),
     agents=(1_000, 10_000, 100_000),
     messages=(1_000, 10_000, 100_000),
@@ -39,8 +39,8 @@ FULL: Final = Effort(
     pushes=2_000,
 )
 LARGEST: Final = Effort(
-    turns=7,
-    calls=5,
+    turns=2,
+    calls=2,
     backlogs=(*FULL.backlogs, 10_000_000),
     agents=(*FULL.agents, 1_000_000),
     messages=FULL.messages,
@@ -51,7 +51,7 @@ LARGEST: Final = Effort(
 )
 QUICK: Final = Effort(
     turns=3,
-    calls=3,
+    calls=2,
     backlogs=(1_000, 10_000, 100_000),
     agents=(1_000, 10_000),
     messages=(1_000, 10_000),

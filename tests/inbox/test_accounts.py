@@ -1,8 +1,15 @@
 """The accounts of all inboxes and the topics of the ledger over HTTP: what was lost or changed in the store shows."""
 
+from gatepost.directory import entity_actions as directory
+from gatepost.directory.entity import EntityKind
+from gatepost.directory.entity_actions import EntitySpec
+from gatepost.inbox import account_actions, claim_actions as claims
+from gatepost.inbox.event import Push
+from gatepost.inbox.push import actions as push
 from gatepost.mail import mail_actions as mail
 from gatepost.mail.sent_record import MailSpec
 from gatepost.stores.statements import Sql
+from gatepost.testing import Kit
 from tests.gateway.test_requests import assert_problem
 from tests.support.gateways.local_gateways import Gateway
 
@@ -44,6 +51,24 @@ async def test_an_account_that_does_not_balance_comes_first(gateway: Gateway) ->
         assert check["orphans"][0].startswith("events in no inbox: 1")
         for path in ("/api/health/accounts", "/api/health/check"):
             assert_problem(await analyst.get(path), 403)
+
+
+def test_the_sums_are_those_of_all_accounts_whatever_is_listed(kit: Kit) -> None:
+    accounts, total = kit.store.read_sync(account_actions.list_page, limit=10)
+    assert (accounts, total.inboxes, total.accepted) == ([], 0, 0)
+    for name in ("ana", "ben", "eva"):
+        kit.store.run_sync(directory.register, EntitySpec(name=name, kind=EntityKind.AGENT))
+    kit.store.run_sync(push.push_all, [Push(to=name, source="test") for name in ("ben", "eva", "eva")])
+    kit.store.run_sync(claims.claim, "eva", owner="test", limit=1)
+
+    listed, total = kit.store.read_sync(account_actions.list_page, limit=2)
+    _, total_of_none = kit.store.read_sync(account_actions.list_page, after=3, limit=2)
+    unbalanced, total_of_unbalanced = kit.store.read_sync(account_actions.find_unbalanced)
+
+    assert [(account.name, account.pending, account.claimed) for account in listed] == [("eva", 1, 1), ("ben", 1, 0)]
+    assert (total.inboxes, total.accepted, total.pending, total.claimed, total.unbalanced) == (3, 3, 2, 1, 0)
+    assert total == total_of_none == total_of_unbalanced
+    assert unbalanced == []
 
 
 async def test_a_message_that_was_changed_in_the_store_is_named(gateway: Gateway) -> None:

@@ -179,10 +179,10 @@ async def _try_to_write(store: Store) -> None:
 
 
 def _read_inbox_status(tx: Reader) -> InboxStatus:
-    is_balanced = all(account.is_balanced for account in account_actions.list_accounts(tx))
+    unbalanced, _ = account_actions.find_unbalanced(tx)
     oldest = tx.fetch_one("inbox/items/find_oldest_pending", now=tx.now)
     return InboxStatus(
-        is_balanced,
+        not unbalanced,
         max(0, tx.now - oldest.created_at) / SECOND if oldest else 0.0,
         unrouted=unrouted_messages.count(tx),
         failing_channels=conversations.count_failing(tx),

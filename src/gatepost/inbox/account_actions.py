@@ -7,10 +7,11 @@ from typing import Final
 
 from gatepost.core.ports import Reader
 from gatepost.directory import entity_actions as directory
-from gatepost.inbox.account_api import Account
+from gatepost.inbox.account_api import Account, AccountTotal
 from gatepost.stores.row_mapping import Mapper, fetch_row
 
 _ACCOUNT: Final = Mapper(Account)
+_MAX_UNBALANCED: Final = 100
 
 
 def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
@@ -18,16 +19,23 @@ def list_accounts(tx: Reader, name: str | None = None) -> list[Account]:
     return _ACCOUNT.fetch_all(tx, "inbox/accounts/read", recipient=directory.find_number(tx, name), now=tx.now)
 
 
-def find_unbalanced(tx: Reader) -> tuple[list[Account], int, int]:
+def list_page(
+    tx: Reader, *, unbalanced: bool = False, after: int = 0, limit: int
+) -> tuple[list[Account], AccountTotal]:
     """
-    Return the accounts that do not balance, the number of all inboxes, and the number of items that all have accepted.
+    Return some of the accounts, or of those that do not balance, and the sums of all of them. First are those that do
+    not balance, then those with the most items that wait or are dead; `after` is the number of those seen before.
     """
-    accounts = list_accounts(tx)
-    return (
-        [account for account in accounts if not account.is_balanced],
-        len(accounts),
-        sum(account.accepted for account in accounts),
-    )
+    parameters = {"unbalanced": unbalanced, "after": after, "limit": limit, "recipient": None, "now": tx.now}
+    rows = tx.fetch_all("inbox/accounts/list_page", **parameters)
+    sums = {name: getattr(rows[0], f"total_{name}") for name in AccountTotal.__struct_fields__ if name != "inboxes"}
+    accounts = [_ACCOUNT.read(row) for row in rows if row.name is not None]
+    return accounts, AccountTotal(inboxes=rows[0].inboxes, **sums)
+
+
+def find_unbalanced(tx: Reader) -> tuple[list[Account], AccountTotal]:
+    """Return the first accounts that do not balance, and the sums of all."""
+    return list_page(tx, unbalanced=True, limit=_MAX_UNBALANCED)
 
 
 def find_orphans(tx: Reader) -> list[str]:

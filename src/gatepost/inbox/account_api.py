@@ -52,7 +52,21 @@ class AccountView(RecordView[Account]):
     balanced: Annotated[bool, Source("is_balanced")]
 
 
-class AccountTotalView(View):
+class AccountTotal(Struct, frozen=True, kw_only=True):
+    """The sums of all accounts."""
+
+    inboxes: int
+    unbalanced: int
+    accepted: int
+    pending: int
+    claimed: int
+    delivered: int
+    expired: int
+    dead: int
+    discarded: int
+
+
+class AccountTotalView(RecordView[AccountTotal]):
     """How many items all inboxes have accepted, and how many are in each state. The states must add up."""
 
     inboxes: Count

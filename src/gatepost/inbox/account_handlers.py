@@ -1,7 +1,5 @@
 """The accounts of inboxes, and a check of the store."""
 
-from typing import Final
-
 from gatepost.core.ports import Reader
 from gatepost.core.times import format_rfc3339
 from gatepost.inbox import account_actions
@@ -13,34 +11,28 @@ from gatepost.inbox.account_api import (
     ListAccounts,
     StoreCheckView,
 )
-from gatepost.inbox.event import ItemState
 from gatepost.operations.access import Caller
-
-_MAX_NAMES: Final = 100
 
 
 @ListAccounts.handler
 def list_accounts(tx: Reader, request: ListAccounts, caller: Caller) -> AccountPage:
-    accounts = account_actions.list_accounts(tx)
-    listed = [account for account in accounts if not (request.unbalanced and account.is_balanced)]
-    listed.sort(key=lambda account: (account.is_balanced, -account.pending - account.claimed - account.dead))
-    end = request.after + request.limit
-    sums = {name: sum(getattr(account, name) for account in accounts) for name in ("accepted", *ItemState)}
-    unbalanced = sum(not account.is_balanced for account in accounts)
+    accounts, total = account_actions.list_page(
+        tx, unbalanced=request.unbalanced, after=request.after, limit=request.limit + 1
+    )
     return AccountPage(
-        items=[AccountView.of(account) for account in listed[request.after : end]],
-        next=str(end) if end < len(listed) else None,
-        total=AccountTotalView(inboxes=len(accounts), unbalanced=unbalanced, **sums),
+        items=[AccountView.of(account) for account in accounts[: request.limit]],
+        next=str(request.after + request.limit) if len(accounts) > request.limit else None,
+        total=AccountTotalView.of(total),
     )
 
 
 @CheckStore.handler
 def check_store(tx: Reader, request: CheckStore, caller: Caller) -> StoreCheckView:
-    unbalanced, inbox_count, accepted_count = account_actions.find_unbalanced(tx)
+    unbalanced, total = account_actions.find_unbalanced(tx)
     return StoreCheckView(
         at=format_rfc3339(tx.now),
-        inboxes=inbox_count,
-        accepted=accepted_count,
-        unbalanced=[account.name for account in unbalanced[:_MAX_NAMES]],
+        inboxes=total.inboxes,
+        accepted=total.accepted,
+        unbalanced=[account.name for account in unbalanced],
         orphans=account_actions.find_orphans(tx),
     )

@@ -48,16 +48,12 @@ def check_integrity(_: Configuration, store: Store) -> Iterator[Finding]:
 
 
 def check_accounts(_: Configuration, store: Store) -> Iterator[Finding]:
-    unbalanced, inboxes, accepted = store.read_sync(account_actions.find_unbalanced)
+    unbalanced, total = store.read_sync(account_actions.find_unbalanced)
     detail = "; ".join(
         f"{account.name!r} accepted {account.accepted} but has {account.total}" for account in unbalanced[:3]
     )
-    yield Finding(
-        "accounts",
-        not unbalanced,
-        detail or f"{output.count(accepted, 'item')} accepted by {output.count(inboxes, 'inbox')}, all accounted for",
-        _REPORT_HINT,
-    )
+    counts = f"{output.count(total.accepted, 'item')} accepted by {output.count(total.inboxes, 'inbox')}"
+    yield Finding("accounts", not unbalanced, detail or f"{counts}, all accounted for", _REPORT_HINT)
 
 
 def check_orphans(_: Configuration, store: Store) -> Iterator[Finding]:

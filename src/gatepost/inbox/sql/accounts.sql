@@ -1,7 +1,6 @@
--- name: read
--- The accounts of one recipient, or of all. It is one statement, so that both sides are of the same moment.
+-- name: account (part)
 SELECT
-    e.name,
+    e.number, e.name,
     coalesce(t.accepted, 0) AS accepted,
     CAST(coalesce(sum(CASE WHEN i.state = 'pending' THEN i.items END), 0) AS BIGINT) AS pending,
     CAST(coalesce(sum(CASE WHEN i.state = 'claimed' THEN i.items END), 0) AS BIGINT) AS claimed,
@@ -28,7 +27,41 @@ LEFT JOIN (
 ) i ON i.recipient = e.number
 WHERE CAST(:recipient AS BIGINT) IS NULL OR e.number = CAST(:recipient AS BIGINT)
 GROUP BY e.number, e.name, t.accepted
+
+-- name: read
+-- The accounts of one recipient, or of all. It is one statement, so that both sides are of the same moment.
+{account}
 ORDER BY e.number
+
+-- name: list_page
+-- The sums of all accounts, in each row, and some of the accounts: first those that do not balance, then those with the
+-- most items that wait or are dead. It is one statement for the same reason. Without accounts it has one row.
+WITH account AS MATERIALIZED (
+    {account}
+), judged AS (
+    SELECT
+        *, pending + claimed + dead AS open_items,
+        CASE WHEN accepted = pending + claimed + delivered + expired + dead + discarded THEN 1 ELSE 0 END AS balanced
+    FROM account
+), page AS (
+    SELECT * FROM judged
+    WHERE NOT CAST(:unbalanced AS BOOLEAN) OR balanced = 0
+    ORDER BY balanced, open_items DESC, number
+    LIMIT :limit OFFSET :after
+), total AS (
+    SELECT
+        count(*) AS inboxes, CAST(coalesce(sum(1 - balanced), 0) AS BIGINT) AS total_unbalanced,
+        CAST(coalesce(sum(accepted), 0) AS BIGINT) AS total_accepted,
+        CAST(coalesce(sum(pending), 0) AS BIGINT) AS total_pending,
+        CAST(coalesce(sum(claimed), 0) AS BIGINT) AS total_claimed,
+        CAST(coalesce(sum(delivered), 0) AS BIGINT) AS total_delivered,
+        CAST(coalesce(sum(expired), 0) AS BIGINT) AS total_expired,
+        CAST(coalesce(sum(dead), 0) AS BIGINT) AS total_dead,
+        CAST(coalesce(sum(discarded), 0) AS BIGINT) AS total_discarded
+    FROM judged
+)
+SELECT * FROM total LEFT JOIN page ON TRUE
+ORDER BY balanced, open_items DESC, number
 
 -- name: add (sqlite)
 INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)
