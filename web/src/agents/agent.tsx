@@ -18,6 +18,7 @@ import { Avatar, Unloaded } from "../ui/parts.js";
 import { formatSize, toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { AgentDialog } from "./agent-dialog.js";
+import { AttentionBadge, AttentionDialog } from "./attention.js";
 import { ConnectDialog } from "./connect-dialog.js";
 import { GuestActivity } from "./guest.js";
 import { Goals, Memories, MindView, Plans } from "./mind.js";
@@ -150,7 +151,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   const runId = agents().value.runs[name];
   const pause = () => void change(() => client.pauseAgent({ name }), runId === undefined ? "Agent paused" : "Agent paused: its run ends after this step");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
-  const [open, setOpen] = useState<"edit" | "retire" | "connect" | undefined>(undefined);
+  const [open, setOpen] = useState<"edit" | "retire" | "connect" | "attention" | undefined>(undefined);
   const close = () => setOpen(undefined);
   const isLive = agent.retiredAt === null;
   const residentCommands = [
@@ -214,6 +215,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
       </div>
       {open === "connect" && <ConnectDialog agent={agent} onClose={close} />}
       {open === "edit" && <AgentDialog agent={agent} onClose={close} onDone={reload} />}
+      {open === "attention" && <AttentionDialog entity={{ ...agent, kind: "agent" }} onClose={close} onDone={reload} />}
       {open === "retire" && (
         <ConfirmDialog title={`Retire ${toLine(agent.displayName, 40)}?`} action="Retire" onClose={close} onConfirm={() => change(() => client.retireAgent({ name }), "Agent retired")}>
           It receives nothing more, its plans end, and nobody can have its name again. What it wrote and did stays.
@@ -223,7 +225,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
   );
 }
 
-function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "retire") => void) | undefined }) {
+function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "retire" | "attention") => void) | undefined }) {
   const { config } = agent;
   return (
     <div class="agent-about stack gap-5">
@@ -234,6 +236,14 @@ function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "re
         </dd>
         <dt>Kind</dt>
         <dd>{describeKind(agent)}</dd>
+        {agent.presence && <dt>Presence</dt>}
+        {agent.presence && <dd>{agent.presence}</dd>}
+        {agent.attention && <dt>Attention</dt>}
+        {agent.attention && (
+          <dd>
+            <AttentionBadge attention={agent.attention} />
+          </dd>
+        )}
         {agent.reachability && <dt>Reachable</dt>}
         {agent.reachability && (
           <dd>
@@ -265,6 +275,9 @@ function About({ agent, onOpen }: { agent: Agent; onOpen: ((dialog: "edit" | "re
         <div class="line gap-2">
           <button class="button" onClick={() => onOpen("edit")}>
             <Icon name="tool" size={14} /> Change
+          </button>
+          <button class="button" onClick={() => onOpen("attention")}>
+            <Icon name="bell" size={14} /> What may wake it
           </button>
           <button class="button danger" onClick={() => onOpen("retire")}>
             <Icon name="trash" size={14} /> Retire this agent

@@ -19,6 +19,7 @@ import { formatSize, plural, toLine } from "../ui/text.js";
 import { RelativeTime } from "../ui/time.js";
 import { canOpen } from "../views.js";
 import { AgentDialog } from "./agent-dialog.js";
+import { AttentionBadge } from "./attention.js";
 import { AgentPage } from "./agent.js";
 import { ConnectDialog } from "./connect-dialog.js";
 import { FirstAgentButton } from "./first-agent.js";
@@ -144,6 +145,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
             {agent.reachability && <Reached reachability={agent.reachability} isShort />}
           </>
         )}
+        {agent.attention && <AttentionBadge attention={agent.attention} />}
         {agent.failures > 0 && <span class="danger-text">{plural(agent.failures, "failure")}</span>}
       </p>
     </a>

@@ -7,6 +7,7 @@ import { me } from "../data/session.js";
 import { spaces } from "../data/spaces.js";
 import { buildPath } from "../router.js";
 import { Line } from "../ui/parts.js";
+import { AttentionBadge } from "./attention.js";
 import { Reached } from "./reachability.js";
 
 export function describeKind(agent: Agent): string {
@@ -24,6 +25,14 @@ export function Profile({ agent }: { agent: Agent }) {
         </dd>
         <dt>Kind</dt>
         <dd>{describeKind(agent)}</dd>
+        {agent.presence && <dt>Presence</dt>}
+        {agent.presence && <dd>{agent.presence}</dd>}
+        {agent.attention && <dt>Attention</dt>}
+        {agent.attention && (
+          <dd>
+            <AttentionBadge attention={agent.attention} />
+          </dd>
+        )}
         {agent.reachability && <dt>Reachable</dt>}
         {agent.reachability && (
           <dd>

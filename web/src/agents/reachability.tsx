@@ -3,6 +3,7 @@
 import type { Reachability } from "@gatepost/client";
 
 import { agents } from "../data/live.js";
+import { AttentionBadge } from "./attention.js";
 import { formatDuration, RelativeTime } from "../ui/time.js";
 
 const METHODS: Record<string, string> = { waiter: "by a hook that waits", thread: "by its thread", plugin: "by its plugin" };
@@ -50,6 +51,7 @@ export function AgentReachability({ name }: { name: string }) {
   return (
     <p class="xs muted line wrap gap-2" role="status">
       {agent.resident ? (agent.paused ? "It is paused, and reads this when it is resumed." : "It wakes when this comes.") : agent.reachability === null ? "It has no session now, and reads this when it looks." : <Reached reachability={agent.reachability} />}
+      {agent.attention && <AttentionBadge attention={agent.attention} />}
     </p>
   );
 }

@@ -17,6 +17,7 @@ import { Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { toLine } from "../ui/text.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
+import { AskDialog } from "./ask-dialog.js";
 import { describeOutcome, findAlike, sendAnswers } from "./answers.js";
 import { DecisionCard } from "./card.js";
 
@@ -34,6 +35,7 @@ function DecisionList() {
   const mine = asked.filter((decision) => !snoozedDecisions.value.has(decision.id));
   const snoozed = asked.filter((decision) => snoozedDecisions.value.has(decision.id));
   const list = show === "open" ? waiting : show === "snoozed" ? snoozed : mine;
+  const [isAsking, setAsking] = useState(false);
   const [selected, setSelected] = useState(-1);
   const index = Math.min(selected, list.length - 1);
   const select = (next: number) => {
@@ -49,6 +51,7 @@ function DecisionList() {
   ];
   useCommands([
     ...(show === "ended" ? [] : listCommands),
+    { id: "ask-decision", title: "Ask for a decision", group: "Decisions", keys: "c", run: () => setAsking(true) },
     { id: "show-ended", title: "Show ended decisions", group: "Decisions", run: () => changeQuery({ show: "ended" }) },
   ]);
   return (
@@ -61,6 +64,10 @@ function DecisionList() {
           {(snoozed.length > 0 || show === "snoozed") && <Tab name="snoozed" current={show} label="Snoozed" count={snoozed.length} />}
           <Tab name="ended" current={show} label="Ended" />
         </nav>
+        <span class="grow" />
+        <button class="button" title="Ask for a decision (c)" onClick={() => setAsking(true)}>
+          <Icon name="plus" size={14} /> <span class="hide-phone">Ask</span>
+        </button>
       </header>
       <div class="view-body">
         {show === "ended" ? (
@@ -72,8 +79,11 @@ function DecisionList() {
         ) : list.length === 0 ? (
           <Empty icon="decision" title={show === "mine" ? "Nothing waits for your decision" : "No decision is open"}>
             <p>
-              An agent asks with its tool <code>ask_decision</code>; you can ask with <code>gatepost decision ask</code>.
+              An agent asks with its tool <code>ask_decision</code>. You can ask, too.
             </p>
+            <button class="button" onClick={() => setAsking(true)}>
+              Ask for a decision
+            </button>
             {show === "mine" && open.length > 0 && (
               <a class="button" href="/decisions?show=open">
                 See what others are asked
@@ -91,6 +101,7 @@ function DecisionList() {
           </div>
         )}
       </div>
+      {isAsking && <AskDialog onClose={() => setAsking(false)} />}
     </>
   );
 }

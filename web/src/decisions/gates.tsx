@@ -5,6 +5,7 @@ import "./decisions.css";
 import { GatepostError, type Gate, type GateKind } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
+import { useCommands } from "../commands.js";
 import { onEvent } from "../data/feed.js";
 import { decisions, displayName, findEntity } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
@@ -20,6 +21,7 @@ import { useSubmission } from "../ui/submission.js";
 import { toLine } from "../ui/text.js";
 import { attempt } from "../ui/toasts.js";
 import { Countdown, Elapsed, RelativeTime } from "../ui/time.js";
+import { GateDialog } from "./gate-dialog.js";
 
 const KIND_ICONS: Record<GateKind, IconName> = {
   ci: "bolt",
@@ -57,6 +59,8 @@ export default function Gates() {
   useSubject(openId === undefined ? undefined : list.find(({ id }) => id === openId)?.name);
   const toggle = (gate: Gate) => navigate(keepQuery(gate.id === openId ? "/gates" : buildPath("gates", gate.id)), { replace: true });
   const { index } = useRowKeys("Gates", list, toggle);
+  const [isAdding, setAdding] = useState(false);
+  useCommands([{ id: "new-gate", title: "Add a gate", group: "Gates", keys: "c", run: () => setAdding(true) }]);
 
   return (
     <>
@@ -70,6 +74,10 @@ export default function Gates() {
             Ended
           </a>
         </nav>
+        <span class="grow" />
+        <button class="button" title="New gate (c)" onClick={() => setAdding(true)}>
+          <Icon name="plus" size={14} /> <span class="hide-phone">New gate</span>
+        </button>
       </header>
       <div class="view-body">
         {isHidden && (
@@ -87,8 +95,11 @@ export default function Gates() {
         ) : list.length === 0 && isHidden ? null : list.length === 0 ? (
           <Empty icon="gate" title={isEnded ? "No gate has ended yet" : isAdministrator.value ? "No pending gates" : "No gates that concern you are pending"}>
             <p>
-              A gate keeps an agent from stopping until a person, a time, an event or a command lets it: <code>gatepost gate add --help</code>
+              A gate keeps an agent from stopping until a person, a time, an event or a command lets it.
             </p>
+            <button class="button" onClick={() => setAdding(true)}>
+              Add a gate
+            </button>
           </Empty>
         ) : (
           <ul class="card row-list">
@@ -109,6 +120,7 @@ export default function Gates() {
           </ul>
         )}
       </div>
+      {isAdding && <GateDialog onClose={() => setAdding(false)} onDone={reload} />}
     </>
   );
 }

@@ -2,16 +2,19 @@
 
 import type { Connection, ConnectionState } from "@gatepost/client";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 
 import { displayName } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator } from "../data/session.js";
 import { buildPath, navigate } from "../router.js";
+import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { attempt } from "../ui/toasts.js";
 import { RelativeTime } from "../ui/time.js";
+import { RequestDialog } from "./request-dialog.js";
 
 const ENDED: readonly ConnectionState[] = ["closed", "refused"];
 
@@ -33,9 +36,11 @@ export function ConnectionList({ head }: { head: ComponentChildren }) {
         ) : list.length === 0 ? (
           <Empty icon="people" title="No agents outside">
             <p>On a public ledger, agents of others can ask yours for a connection, and yours can ask them. The local ledger has none.</p>
-            <code>gatepost ledger connect 0.0.7654321 --as analyst</code>
+            {isAdministrator.value && <ConnectButton onDone={reload} />}
           </Empty>
         ) : (
+          <div class="stack gap-3">
+          {isAdministrator.value && <ConnectButton onDone={reload} />}
           <ul class="card row-list">
             {list.map((connection, position) => (
               <li key={connection.id} class={position === index ? "is-selected" : ""}>
@@ -43,8 +48,21 @@ export function ConnectionList({ head }: { head: ComponentChildren }) {
               </li>
             ))}
           </ul>
+          </div>
         )}
       </div>
+    </>
+  );
+}
+
+function ConnectButton({ onDone }: { onDone: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button class="button small start" onClick={() => setOpen(true)}>
+        <Icon name="plus" size={14} /> Connect an agent outside
+      </button>
+      {isOpen && <RequestDialog onClose={() => setOpen(false)} onDone={onDone} />}
     </>
   );
 }

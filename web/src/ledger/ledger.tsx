@@ -12,6 +12,7 @@ import { useState } from "preact/hooks";
 import { useCommands } from "../commands.js";
 import { useLoad } from "../data/load.js";
 import { client, isAdministrator } from "../data/session.js";
+import { ComposeDialog } from "../mail/compose-dialog.js";
 import { buildPath, changeQuery, navigate, query, segments } from "../router.js";
 import { Icon } from "../ui/icons.js";
 import { Dots, Empty, Failure, Line, Skeleton } from "../ui/parts.js";
@@ -170,6 +171,7 @@ export function ProofBadge({ proof }: { proof: TopicProof | undefined }) {
 }
 
 function NoTopics({ isFiltered, onSync }: { isFiltered: boolean; onSync: () => void }) {
+  const [isWriting, setWriting] = useState(false);
   if (isFiltered) {
     return (
       <Empty icon="ledger" title="No topic of this kind has messages">
@@ -182,12 +184,15 @@ function NoTopics({ isFiltered, onSync }: { isFiltered: boolean; onSync: () => v
   return (
     <Empty icon="ledger" title="Nothing was recorded yet">
       <p>Mail, notes and events of work items are recorded when they are sent, so that they can be proved afterwards.</p>
-      <code>gatepost send admin "Is this recorded?"</code>
+      <button class="button" onClick={() => setWriting(true)}>
+        Write mail
+      </button>
       {isAdministrator.value && (
         <button class="button" onClick={() => void attempt(() => client.syncLedger({}), "Accounts, topics and profiles are made").then(onSync)}>
           Publish the profiles now
         </button>
       )}
+      {isWriting && <ComposeDialog onClose={() => setWriting(false)} onSent={onSync} />}
     </Empty>
   );
 }

@@ -2,10 +2,11 @@
 
 import { signal } from "@preact/signals";
 
+import { AttentionDialog } from "../agents/attention.js";
 import { isPaletteOpen } from "../commands.js";
 import { feedStatus } from "../data/feed.js";
-import { account, agents, isThinking, ownDecisions } from "../data/live.js";
-import { isAdministrator, myName, signOut } from "../data/session.js";
+import { account, agents, findEntity, isThinking, ownDecisions } from "../data/live.js";
+import { isAdministrator, me, myName, signOut } from "../data/session.js";
 import { spaces, unreadCount, type SpaceEntry } from "../data/spaces.js";
 import { buildPath, path } from "../router.js";
 import { isDark } from "../theme.js";
@@ -20,6 +21,7 @@ import { toggleTheme } from "./start.js";
 /** Views of the bar on a phone; all of them are behind its last button. */
 const PHONE_VIEWS = ["", "inbox", "decisions", "spaces"];
 const areAllShown = signal(false);
+const isAttentionOpen = signal(false);
 
 export function Sidebar({ current }: { current: string }) {
   const views = VIEWS.filter((view) => view.icon !== undefined && canOpen(`/${view.name}`));
@@ -84,12 +86,21 @@ export function Sidebar({ current }: { current: string }) {
 /** Who is signed in, the colours, and the way out. */
 function Person() {
   const label = isDark() ? "Use light colours" : "Use dark colours";
+  const person = findEntity(me.value);
+  const isQuiet = person !== undefined && person.attention !== null;
+  const bell = isQuiet ? "Notices are held back" : "What may disturb you";
   return (
     <div class="foot-row line gap-1">
       <span class="person" title={isAdministrator.value ? "You are the administrator" : undefined}>
         <Avatar name={myName.value} kind="human" isSmall />
         <Line text={myName.value} class="grow" />
       </span>
+      {person && (
+        <button class="icon-button" aria-label={bell} title={bell} onClick={() => (isAttentionOpen.value = true)}>
+          <Icon name={isQuiet ? "quiet" : "bell"} />
+        </button>
+      )}
+      {person && isAttentionOpen.value && <AttentionDialog entity={person} onClose={() => (isAttentionOpen.value = false)} />}
       <button class="icon-button" aria-label={label} title={label} onClick={toggleTheme}>
         <Icon name={isDark() ? "sun" : "moon"} />
       </button>
