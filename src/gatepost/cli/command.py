@@ -195,16 +195,12 @@ class Noun(HelpFirst, click.Group):
 
         return register
 
-    def import_verb(self, name: str, module: str, builder: str) -> None:
-        """Declare a verb that a function of another module builds; the module is imported when the verb is used."""
-        self._builders[name] = lambda: getattr(import_module(module), builder)(name)
-
     def import_verbs(self, module: str, *names: str) -> None:
         """Declare verbs of this noun that another module declares, which is imported when one of them is used."""
 
         def build(name: str) -> click.Command:
-            import_module(module)  # puts its own builder in the place of this one
-            return self._builders[name]()
+            import_module(module)  # adds the command, or puts its own builder in the place of this one
+            return self.commands.get(name) or self._builders[name]()
 
         for name in names:
             self._builders[name] = partial(build, name)

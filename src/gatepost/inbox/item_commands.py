@@ -21,7 +21,7 @@ from gatepost.core.address import check_entity_address
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.guests.drain_commands import drain
-from gatepost.inbox import event_api, event_rendering as render
+from gatepost.inbox import event_api, event_rendering as render, triage_commands
 from gatepost.inbox.event import EventType, Item, ItemState, Posted, Priority, Ref, parse_body
 from gatepost.inbox.item_api import ListInbox, ListItems, PeekInbox, WatchInbox
 from gatepost.inbox.push.api import PushEvent
@@ -196,9 +196,8 @@ def show(view: event_api.EventDetailView) -> None:
         output.line_out("\ndata:\n" + output.indent(output.format_json(data)))
 
 
-inbox.import_verb("sent", "gatepost.mail.mail_commands", "build_sent")
-inbox.import_verb("thread", "gatepost.mail.mail_commands", "build_thread")
-inbox.import_verb("shared", "gatepost.channels.shared_inbox.commands", "build_shared")
+inbox.import_verbs("gatepost.mail.sent_mail_commands", "sent", "thread")
+inbox.import_verbs("gatepost.channels.shared_inbox.commands", "shared")
 inbox.command("drain")(drain)
 
 
@@ -274,9 +273,9 @@ def _describe_items(items: Sequence[event_api.ItemView], change: str) -> Outcome
     )
 
 
-inbox.import_verb("snooze", "gatepost.inbox.triage_commands", "build_snooze")
-inbox.import_verb("unsnooze", "gatepost.inbox.triage_commands", "build_unsnooze")
-inbox.import_verb("undo", "gatepost.inbox.triage_commands", "build_undo")
+inbox.command("snooze")(triage_commands.snooze)
+inbox.command("unsnooze")(triage_commands.unsnooze)
+inbox.command("undo")(triage_commands.undo)
 
 
 def _choose_recipient(to: str | None, connection: CommandConnection) -> str:

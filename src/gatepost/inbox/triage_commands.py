@@ -5,7 +5,6 @@ from typing import Annotated, Final
 import msgspec
 
 from gatepost.cli import output
-from gatepost.cli.command import VerbCommand, build_verb
 from gatepost.cli.gateway_or_store import CommandConnection, connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
@@ -86,15 +85,3 @@ def choose_owner(connection: CommandConnection, event: str, name: str | None) ->
 
 def _print(event: str, view: TriageView, message: str, *, json: bool) -> None:
     output.done({"eventId": event, **msgspec.to_builtins(view)}, event, message, json=json)
-
-
-def build_snooze(name: str) -> VerbCommand:
-    return build_verb(name, snooze)
-
-
-def build_unsnooze(name: str) -> VerbCommand:
-    return build_verb(name, unsnooze)
-
-
-def build_undo(name: str) -> VerbCommand:
-    return build_verb(name, undo)

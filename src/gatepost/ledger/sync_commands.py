@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from gatepost import app, settings
 from gatepost.cli import output
-from gatepost.cli.command import VerbCommand, build_verb
 from gatepost.cli.gateway_or_store import CommandConnection, connect, poll
 from gatepost.cli.parameters import JsonFlag, argument, flag, option
 from gatepost.core.address import check_entity_address
@@ -19,6 +18,7 @@ from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import Invalid, NotFound, Refused
 from gatepost.ledger.topic import LedgerId
 from gatepost.ledger.topic_api import LedgerSyncStateView, LedgerSyncView, ShowLedgerSync, SyncLedger, SyncPart
+from gatepost.ledger.topic_commands import ledger
 from gatepost.settings import Configuration
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _COUNTS: Final = ("checked", "accounts", "topics", "profiles", "jobs")
 
 
+@ledger.command("sync")
 def sync(
     name: Annotated[
         str | None, argument("NAME", "only this agent, person or service", parse=check_entity_address)
@@ -152,7 +153,3 @@ def _describe(totals: Counter[str], *, is_done: bool) -> str:
 
 def _describe_jobs(count: int) -> str:
     return "1 job is" if count == 1 else f"{count} jobs are"
-
-
-def build_sync(name: str) -> VerbCommand:
-    return build_verb(name, sync)

@@ -176,9 +176,8 @@ def profile(view: api.LedgerProfileView) -> Facts:
     ]
 
 
-ledger.import_verb("sync", "gatepost.ledger.sync_commands", "build_sync")
-for verb in _CONNECTION_VERBS:
-    ledger.import_verb(verb, "gatepost.ledger.connections.commands", "build_command")
+ledger.import_verbs("gatepost.ledger.sync_commands", "sync")
+ledger.import_verbs("gatepost.ledger.connections.commands", *_CONNECTION_VERBS)
 
 
 def _is_topic(text: str) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-import click
 import msgspec
 
 from gatepost.channels.routing import api
+from gatepost.channels.triggers.commands import triggers
 from gatepost.cli import output
 from gatepost.cli.command import Facts, LimitOption, Noun, Outcome, TableRow
 from gatepost.cli.gateway_or_store import connect
@@ -16,21 +16,14 @@ from gatepost.core.quoting import quote, render_json
 from gatepost.errors import Invalid, Malformed, quote_value
 from gatepost.settings import Configuration
 
-unrouted = Noun("trigger", "Unrouted messages, which nobody got.")
 routes = Noun(
     "route",
     "Add, list and change routing rules. A rule says who gets what comes through a channel. Of the rules that match,"
     " the one with the highest rank decides.",
 )
+triggers.add_command(routes)
 
 ROUTE: Final = argument("ROUTE", "the id or the name of a rule")
-
-
-def build_command(name: str) -> click.Command:
-    """Return the noun `route`, or one of the verbs about unrouted messages."""
-    command = routes if name == "route" else unrouted.get_command(click.Context(unrouted), name)
-    assert command is not None
-    return command
 
 
 def _parse_number(text: str) -> int:
@@ -219,7 +212,7 @@ DiscardOption = Annotated[
 ]
 
 
-@unrouted.request("dead", api.ListDeadLetters, after=None, limit=None)
+@triggers.request("dead", api.ListDeadLetters, after=None, limit=None)
 def dead(
     request: api.ListDeadLetters,
     configuration: Configuration,
@@ -264,7 +257,7 @@ def _build_message_row(message: api.UnroutedMessageView) -> TableRow:
     ]
 
 
-@unrouted.send("replay", api.ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_message))
+@triggers.send("replay", api.ReplayDeadLetter, id=argument("MESSAGE", "its id", parse=_parse_message))
 def replay(message: api.ReplayedMessageView) -> Outcome:
     """
     Route an unrouted message again, by the current rules.

@@ -8,7 +8,7 @@ import msgspec
 
 from gatepost.channels.shared_inbox.api import EntryKind, ListSharedEntries, SharedEntryView, WatchSharedInbox
 from gatepost.cli import output
-from gatepost.cli.command import LimitOption, VerbCommand, build_request_verb
+from gatepost.cli.command import LimitOption
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, flag, option
 from gatepost.core import times
@@ -16,6 +16,7 @@ from gatepost.core.quoting import quote, render_name
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid
 from gatepost.inbox.event import USER_CHANNELS
+from gatepost.inbox.item_commands import inbox
 from gatepost.settings import Configuration
 
 _CHANNELS: Final = f"{', '.join(USER_CHANNELS[:-1])} or {USER_CHANNELS[-1]}"
@@ -30,6 +31,7 @@ _FIELDS: Final[dict[str, Any]] = {
 }
 
 
+@inbox.request("shared", ListSharedEntries, **_FIELDS)
 def shared(
     request: ListSharedEntries,
     configuration: Configuration,
@@ -84,7 +86,3 @@ def _render_line(entry: SharedEntryView) -> str:
 def _describe(entry: SharedEntryView) -> str:
     answer = f" -> {quote(entry.answer)}" if entry.answer is not None else ""
     return f"{render_name(entry.sender or entry.sender_name or '?')}: {quote(entry.content)}{answer}"
-
-
-def build_shared(name: str) -> VerbCommand:
-    return build_request_verb(name, ListSharedEntries, _FIELDS, shared)

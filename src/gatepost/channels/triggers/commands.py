@@ -431,8 +431,7 @@ def delete(request: api.DeleteTrigger) -> Outcome:
     return Outcome(request.name, f"deleted the trigger {request.name!r}", {"name": request.name, "deleted": True})
 
 
-for _verb in ("route", "dead", "replay"):
-    triggers.import_verb(_verb, "gatepost.channels.routing.commands", "build_command")
+triggers.import_verbs("gatepost.channels.routing.commands", "route", "dead", "replay")
 
 
 def _get_state(trigger: api.TriggerView) -> str:

@@ -3,37 +3,27 @@
 from functools import partial
 from typing import Annotated, Any, Final
 
-import click
 import msgspec
 from msgspec.structs import replace
 
 from gatepost.cli import output
-from gatepost.cli.command import Noun, TableRow
+from gatepost.cli.command import TableRow
 from gatepost.cli.gateway_or_store import connect
 from gatepost.cli.parameters import JsonFlag, argument, option
 from gatepost.core import ids
 from gatepost.core.quoting import quote
 from gatepost.ledger.connections import api
 from gatepost.ledger.topic import LedgerId
+from gatepost.ledger.topic_commands import ledger
 from gatepost.operations.operation import Request
 from gatepost.settings import Configuration
-
-#: its verbs are those of `gatepost ledger`
-connections = Noun("ledger", "Connections with agents outside.")
 
 _REQUEST: Final = argument("ID", "the id of a request", parse=partial(ids.check, "con"))
 _CONNECTION: Final = argument("ID", "the id of a connection", parse=partial(ids.check, "con"))
 _UAID: Final = "uaid:"
 
 
-def build_command(name: str) -> click.Command:
-    """Return the command of a verb."""
-    command = connections.get_command(click.Context(connections), name)
-    assert command is not None
-    return command
-
-
-@connections.list(
+@ledger.list(
     "requests",
     api.ListConnections,
     columns=("ID", "TO", "ACCOUNT", "SINCE", "NOTE"),
@@ -51,7 +41,7 @@ def requests(view: api.ConnectionView) -> TableRow:
     return [view.id, view.entity, view.peer_account_id, output.format_seconds(view.created_at), _quote_note(view)]
 
 
-@connections.list(
+@ledger.list(
     "connections",
     api.ListConnections,
     columns=("ID", "STATE", "OF", "WITH", "ACCOUNT", "ASKED BY", "TOPIC", "NOTE"),
@@ -95,7 +85,7 @@ def _parse_agent(text: str) -> str:
     return str(LedgerId.parse(text))
 
 
-@connections.request("connect", api.RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
+@ledger.request("connect", api.RequestConnection, account=None, uaid=None, note=option("--note", "TEXT"))
 def connect_agent(
     request: api.RequestConnection,
     configuration: Configuration,
@@ -116,7 +106,7 @@ def connect_agent(
     _change(filled, configuration, "{entity} asks {peer_account_id}", json=json)
 
 
-@connections.request("accept", api.AcceptConnection, id=_REQUEST)
+@ledger.request("accept", api.AcceptConnection, id=_REQUEST)
 def accept(request: api.AcceptConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Accept the request of an agent outside. From then on the two can write to each other.
@@ -127,7 +117,7 @@ def accept(request: api.AcceptConnection, configuration: Configuration, json: Js
     _change(request, configuration, "accepted: {entity} is being connected with {peer_account_id}", json=json)
 
 
-@connections.request("refuse", api.RefuseConnection, id=_REQUEST)
+@ledger.request("refuse", api.RefuseConnection, id=_REQUEST)
 def refuse(request: api.RefuseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     Refuse the request of an agent outside. Nothing is posted, so the agent is not told.
@@ -138,7 +128,7 @@ def refuse(request: api.RefuseConnection, configuration: Configuration, json: Js
     _change(request, configuration, "refused: {peer_account_id} is not told", json=json)
 
 
-@connections.request("close", api.CloseConnection, id=_CONNECTION)
+@ledger.request("close", api.CloseConnection, id=_CONNECTION)
 def close(request: api.CloseConnection, configuration: Configuration, json: JsonFlag = False) -> None:
     """
     End a connection, or withdraw a request.
