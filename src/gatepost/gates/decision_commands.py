@@ -259,11 +259,12 @@ def answer(decision: api.DecisionView) -> Outcome:
 )
 def delegate(decision: api.DecisionView) -> Outcome:
     """
-    Pass a question on: others are asked instead of you, in another round. The administrator passes it on for everybody
-    who was asked.
+    Pass a question on: others are asked instead of you.
+
+    It is another round of the question. The administrator passes it on for everybody who was asked.
 
     Example:
-      gatepost decision delegate "$DECISION" mira --text "You know the budget" --as husam
+      gatepost decision delegate "$DECISION" mira --text "You know why" --as husam
     """
     return Outcome(decision.id, f"{_join_names(decision.asked)} asked now")
 

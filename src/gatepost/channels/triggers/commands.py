@@ -387,7 +387,9 @@ def _print_preview(preview: api.TriggerPreviewView) -> None:
 )
 def fires(fire: PastFireView) -> TableRow:
     """
-    List when a cron trigger has fired, or what came through a webhook, the newest first.
+    List the last events of a cron trigger or a webhook.
+
+    The newest is first: when the trigger has fired, or what came through the webhook.
 
     Examples:
       gatepost trigger fires nightly
