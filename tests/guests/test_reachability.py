@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost.core.times import MINUTE, SECOND, Instant
+from gatepost.core.times import HOUR, MINUTE, SECOND, Instant
 from gatepost.guests import reachability, session_actions as sessions, wake_actions as wakes
 from gatepost.guests.codex.daemon_background import LoadedThread
 from gatepost.guests.codex.waker_background import Terminal, match_terminals
@@ -53,6 +53,9 @@ def judge(session: GuestSession, *, gone: str = "", now: Instant = NOW) -> Reach
         ({}, "here 10 1", LOST),
         ({"state": ENDED}, "", LOST),
         ({}, "here 11 1", LOST),
+        # its last hook has just run, and what wakes it begins a moment later
+        ({"seen_at": NOW - 10 * SECOND}, "here 11 1", UNPROVED),
+        ({"seen_at": NOW + HOUR}, "here 11 1", UNPROVED),
         ({"waker": None, "armed_at": None}, "", LOST),
         ({"proved_at": START}, "here 11 1", LOST),
         # while it works, its own hooks show it what comes
@@ -65,6 +68,8 @@ def judge(session: GuestSession, *, gone: str = "", now: Instant = NOW) -> Reach
         # it was woken, and did not react
         ({"woken_at": NOW - 2 * MINUTE}, "here 11 1", UNPROVED),
         ({"woken_at": NOW - 2 * MINUTE, "proved_at": START}, "", UNPROVED),
+        # it was woken before the clock was set back, and nobody knows how long ago
+        ({"woken_at": NOW + HOUR}, "", UNPROVED),
         # it has reacted, and the turn takes its time, or has ended without a proof
         ({"woken_at": NOW - 5 * MINUTE, "seen_at": NOW - 4 * MINUTE, "state": WORKING}, "", ARMED),
         ({"woken_at": NOW - 5 * MINUTE, "seen_at": NOW - 4 * MINUTE, "state": IDLE}, "", UNPROVED),
@@ -150,6 +155,17 @@ class TestWhichSessionIsWoken:
         assert self.wake(ctx, "s-2") is None
         assert self.wake(ctx, "s-1") is not None
 
+    def test_one_whose_wake_was_before_the_clock_was_set_back(self, ctx: StoreContext) -> None:
+        self.begin(ctx, "s-1")
+        ctx.push()
+        assert self.wake(ctx, "s-1") is not None
+        ctx.clock.set_back("1 hour")
+        assert self.wake(ctx, "s-1") is not None
+        self.begin(ctx, "s-2", state=WORKING)
+        ctx.clock.set_back("1 hour")
+        ctx.store.run_sync(sessions.note_activity, "s-1", ENDED)
+        assert self.wake(ctx, "s-2") is not None, "nobody knows how long its item has waited"
+
     def test_one_that_works_is_woken_after_a_while_only(self, ctx: StoreContext) -> None:
         """It may have been interrupted, which no hook tells."""
         self.begin(ctx, "s-1", state=WORKING)
@@ -226,6 +242,7 @@ class TestVerbs:
         ctx.store.run_sync(sessions.arm, "s-1", method=WAITER, waker="there 12 1")
         ctx.store.run_sync(sessions.disarm, "s-1", waker="there 11 1")
         assert self._judge(ctx).state == ARMED
+        ctx.clock.advance("1 minute")
         ctx.store.run_sync(sessions.disarm, "s-1", waker="there 12 1")
         assert self._judge(ctx).state == LOST
 

@@ -168,7 +168,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "spaces/messages/find_last_before": {"time": 2},
     "residents/runs/find_last_before": {"since": 1},
     "residents/runs/list_page": {"status": "running"},
-    "guests/sessions/list_receptions": {"names": "bob"},
+    "guests/sessions/list_receptions": {"names": "bob", "seen_before": 9},
     "guests/sessions/list_unseen": {"unseen_before": 2, "unseen_after": 0},
     "guests/sessions/save": {"state": "idle"},
     "guests/sessions/update_state": {"state": "idle"},

@@ -17,7 +17,7 @@ An agent is as reachable as the best of its sessions.
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from gatepost.core.times import MINUTE, Duration, Instant
+from gatepost.core.times import MINUTE, SECOND, Duration, Instant
 from gatepost.guests.session import ENDED, IDLE, WORKING, GuestSession
 
 ARMED: Final = "armed"
@@ -34,6 +34,8 @@ PLUGIN: Final = "plugin"
 WAKE_TIMEOUT: Final = MINUTE
 #: how long the turn that follows a wake may take until its reply proves the wake
 PROOF_TIMEOUT: Final = 30 * MINUTE
+#: how long after a hook of a session what wakes it may begin
+ARMING_TIME: Final = 30 * SECOND
 #: how long the report of another machine counts; it is renewed every minute
 REPORT_LIFETIME: Final = 3 * MINUTE
 
@@ -65,20 +67,26 @@ def _find_state(session: GuestSession, now: Instant, is_running: IsRunning) -> t
     if session.woken_at is not None:
         has_reacted = session.seen_at > session.woken_at
         timeout = PROOF_TIMEOUT if has_reacted and session.state == WORKING else WAKE_TIMEOUT
-        if now - session.woken_at > timeout:
-            return UNPROVED, session.woken_at
+        if not _is_recent(session.woken_at, now, timeout):
+            return UNPROVED, min(session.woken_at, now)
         if not has_reacted:  # it is being woken: what woke it has done its work, and the next one is not there yet
             return _get_armed_state(session), session.woken_at
     if session.wake_method is None:
         return UNPROVED, session.started_at
     is_armed = False if session.armed_at is None else is_running(session.waker) if session.waker is not None else None
     if is_armed is False:
-        # While it works, its own hooks show it what comes.
-        return LOST if session.state == IDLE else UNPROVED, session.seen_at
+        # While it works, its own hooks show it what comes; and what wakes it begins a moment after a hook.
+        is_lost = session.state == IDLE and now - session.seen_at > ARMING_TIME
+        return LOST if is_lost else UNPROVED, session.seen_at
     checked_at = session.checked_at or 0
-    if is_armed is None and now - checked_at > REPORT_LIFETIME:
+    if is_armed is None and not _is_recent(checked_at, now, REPORT_LIFETIME):
         return UNPROVED, checked_at
     return _get_armed_state(session), session.armed_at or checked_at
+
+
+def _is_recent(then: Instant, now: Instant, length: Duration) -> bool:
+    """Return True if something was at most this long ago. What is to come was before the clock was set back."""
+    return 0 <= now - then <= length
 
 
 def _get_armed_state(session: GuestSession) -> str:
@@ -96,7 +104,7 @@ def choose_to_wake(sessions: Iterable[GuestSession], *, now: Instant, is_running
     was active last, in this order. Return None if none can be, or one is being woken.
     """
     live = [session for session in sessions if judge(session, now=now, is_running=is_running).state != LOST]
-    if any(session.woken_at is not None and now - session.woken_at <= WAKE_TIMEOUT for session in live):
+    if any(session.woken_at is not None and _is_recent(session.woken_at, now, WAKE_TIMEOUT) for session in live):
         return None
     candidates = [session for session in live if _is_armed(session, now, is_running)]
     return max(
@@ -109,4 +117,4 @@ def choose_to_wake(sessions: Iterable[GuestSession], *, now: Instant, is_running
 def _is_armed(session: GuestSession, now: Instant, is_running: IsRunning) -> bool:
     """Return True if what wakes a session is there, as far as that is known here."""
     is_there = False if session.armed_at is None else is_running(session.waker) if session.waker is not None else None
-    return now - (session.checked_at or 0) <= REPORT_LIFETIME if is_there is None else is_there
+    return _is_recent(session.checked_at or 0, now, REPORT_LIFETIME) if is_there is None else is_there

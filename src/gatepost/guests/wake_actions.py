@@ -14,7 +14,7 @@ from gatepost.core.times import DAY, SECOND, Instant, format_duration
 from gatepost.directory import attention_actions as attention, entity_actions as directory
 from gatepost.errors import NotFound
 from gatepost.guests import session_actions as sessions
-from gatepost.guests.reachability import WAITER, IsRunning, choose_to_wake
+from gatepost.guests.reachability import ARMING_TIME, WAITER, IsRunning, choose_to_wake
 from gatepost.guests.session import IDLE
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
@@ -45,7 +45,8 @@ def find_wake(tx: Reader, id: str, *, is_running: IsRunning) -> Instant | None:
         return None
     if chosen.state == IDLE:
         return max(int(row.since), chosen.seen_at)
-    return int(row.since) if tx.now - row.since >= BUSY_PATIENCE else None
+    has_just_come = 0 <= tx.now - row.since < BUSY_PATIENCE  # what is to come was before the clock was set back
+    return None if has_just_come else int(row.since)
 
 
 def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = WAITER) -> Instant | None:
@@ -58,7 +59,8 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
 
 def find_receptions(tx: Reader, question: FindReceptions) -> Callable[[], Mapping[str, Reception]]:
     """Ask which entities have no session that can be reached, as far as is recorded, or are not woken by everything."""
-    fetch = tx.fetch_later("guests/sessions/list_receptions", names=list(question.names), now=tx.now)
+    times = {"now": tx.now, "seen_before": tx.now - ARMING_TIME}
+    fetch = tx.fetch_later("guests/sessions/list_receptions", names=list(question.names), **times)
     return lambda: {
         row.name: Reception(row.is_lost, attention.read_row(row) if row.until is not None else None) for row in fetch()
     }

@@ -137,7 +137,8 @@ UPDATE sessions SET woken_at = NULL WHERE id = :id
 
 -- name: list_receptions
 -- Those of these entities that cannot be reached, or that not everything wakes. An agent is lost if it has had sessions,
--- and none can be reached: each has ended, or it is idle and what woke it is gone. Residents are reached here.
+-- and none can be reached: each has ended, or it is idle and what woke it is gone. Residents are reached here. What
+-- wakes a session may begin a moment after its last hook.
 SELECT r.name, r.is_lost, t.max_priority, t.until
 FROM (
     SELECT
@@ -149,7 +150,10 @@ FROM (
                 SELECT 1
                 FROM sessions s
                 WHERE s.entity = e.number AND s.state <> 'ended'
-                    AND NOT (s.state = 'idle' AND s.wake_method IS NOT NULL AND s.armed_at IS NULL AND s.woken_at IS NULL)
+                    AND NOT (
+                        s.state = 'idle' AND s.wake_method IS NOT NULL AND s.armed_at IS NULL AND s.woken_at IS NULL
+                        AND s.seen_at < :seen_before
+                    )
             )
             AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number) AS is_lost
     FROM entities e
