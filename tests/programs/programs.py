@@ -38,13 +38,13 @@ class Program(ABC):
     host: ClassVar[str]
 
     def __post_init__(self) -> None:
-        self.home.mkdir()
+        self.home.mkdir(exist_ok=True)
         self.project.mkdir(exist_ok=True)
         inherited = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
         node = cache.find_node()
         path = os.pathsep.join(filter(None, (str(node.parent) if node else "", os.environ.get("PATH", os.defpath))))
         self.environ |= inherited | {"PATH": path, "HOME": str(self.home), "NO_PROXY": "127.0.0.1", "NO_COLOR": "1"}
-        self.settings.parent.mkdir(parents=True)
+        self.settings.parent.mkdir(parents=True, exist_ok=True)
         self.configure()
         self.original_settings = self.read_settings()
 

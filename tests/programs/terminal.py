@@ -76,6 +76,10 @@ class Terminal:
         """Return a place in the output: what is written later comes after it."""
         return len(self._output)
 
+    def read_bytes(self, after: int) -> bytes:
+        """Return what was written, with the controls of the terminal."""
+        return bytes(self._output[after:])
+
     def wait_for(self, *texts: str, after: int = 0) -> str:
         """Wait until one of these texts was written; spaces do not count. Return it."""
         deadline = time.monotonic() + LAST_RESORT
