@@ -27,6 +27,7 @@ from bench import (
     push_sqlite,
     sleepers,
     streams,
+    terminal,
     wake,
     watching,
     woken,
@@ -36,6 +37,7 @@ from bench._measure import TINY, Effort, Measurement, Spread, compute_ratios, me
 from bench._page import write_rows
 from bench._table import Row, at_least, at_most, plain
 from bench.peers import installation
+from tests.programs import cache
 
 
 def mark_nightly(*arguments: object) -> object:
@@ -44,6 +46,13 @@ def mark_nightly(*arguments: object) -> object:
 
 def mark_nightly_unless_changed(*arguments: object) -> object:
     return pytest.param(*arguments, marks=pytest.mark.nightly_unless_changed("bench"))
+
+
+#: these need the agent programs
+_OF_PROGRAMS = (
+    pytest.mark.nightly,
+    pytest.mark.skipif(not cache.is_installed() or cache.find_node() is None, reason="NOT CHECKED: `make test-hosts`"),
+)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +72,9 @@ def mark_nightly_unless_changed(*arguments: object) -> object:
         mark_nightly(ledger.main, ["at most 2.00", ""]),
         mark_nightly(command.main, ["at most 9.00"] * 18),
         mark_nightly(sleepers.main, ["at most +20 MB"]),
+        pytest.param(
+            terminal.main, ["at most 1.50", "at most 6.00", "at most 3.00", "at most 6.00"], marks=_OF_PROGRAMS
+        ),
         mark_nightly(woken.main, ["at most 1.80"]),
         mark_nightly(page.main, ["at most 1.00"] * 2),
         mark_nightly(mcp.main, ["at most 8.00", "at most 4.00"] * 2),
