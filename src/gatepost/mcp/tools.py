@@ -249,7 +249,7 @@ def _list_agent_facts(agent: AgentView) -> Iterator[str]:
     yield render_name(agent.display_name)
     yield from (f"{noun} {render_name(name)}" for noun, name in (("team", agent.team), ("role", agent.role)) if name)
     if agent.reachability:
-        yield agent.reachability.state
+        yield agent.reachability.describe()
     if agent.presence:
         yield agent.presence
     if agent.attention:

@@ -172,6 +172,12 @@ class ReachabilityView(RecordView[Reachability]):
         Format(lambda duration: round(duration / SECOND, 3)),
     ]
 
+    def describe(self) -> str:
+        """Return how it is reachable, since when, when that was last proved, and how fast the wake was."""
+        by = f" by {self.by}" if self.by else ""
+        proof = f", last woken in {self.latency} s, proved at {self.proved_at}" if self.proved_at else ""
+        return f"{self.state}{by} since {self.since}{proof}"
+
 
 class AgentView(EntityView):
     """An agent. A resident has a configuration, which itself and the administrator are shown; a guest has none."""

@@ -30,7 +30,10 @@ def list_agents(agent: AgentView) -> TableRow:
     Example:
       gatepost agent list --team web
     """
-    return [*person.build_row(agent), agent.reachability.state if agent.reachability else ""]
+    reachability = agent.reachability
+    latency = f"{reachability.latency} s" if reachability and reachability.latency is not None else None
+    words = (reachability.state, reachability.by, latency) if reachability else ()
+    return [*person.build_row(agent), ", ".join(filter(None, words))]
 
 
 agents.import_verbs(_RESIDENTS, "show", "set", "pause", "resume", "runs", "usage", "budgets", "mind", "replay")

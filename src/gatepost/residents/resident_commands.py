@@ -111,7 +111,7 @@ def show(name: Annotated[str, NAME], json: JsonFlag = False) -> None:
         return
     resident_facts = _list_resident_facts(agent, agent.config) if agent.config else ()
     skills = ("skills", ", ".join(agent.skills) or None)
-    reachable = ("reachable", _describe_reachability(agent.reachability) if agent.reachability else None)
+    reachable = ("reachable", agent.reachability.describe() if agent.reachability else None)
     output.facts(
         *person.list_facts(agent, account),
         skills,
@@ -362,13 +362,7 @@ def _list_resident_facts(agent: api.AgentView, config: api.ConfigView) -> list[t
 
 
 def _describe_session(session: api.SessionView) -> str:
-    return f"{session.id} ({session.host}, {session.state}): {_describe_reachability(session.reachability)}"
-
-
-def _describe_reachability(reachability: api.ReachabilityView) -> str:
-    by = f" by {reachability.by}" if reachability.by else ""
-    proof = f", last woken in {reachability.latency} s, proved at {reachability.proved_at}"
-    return f"{reachability.state}{by} since {reachability.since}{proof if reachability.proved_at else ''}"
+    return f"{session.id} ({session.host}, {session.state}): {session.reachability.describe()}"
 
 
 def _describe_activity(agent: api.AgentView) -> str:
