@@ -56,7 +56,8 @@ class PageOpener:
         return page
 
     def open_stranger(self, url: str | None = None, **options: Any) -> Page:
-        """A page of somebody who is not signed in."""
+        """A page of somebody who is not signed in; nothing moves in it without a reason, because each frame costs."""
+        options = {"reducedMotion": "reduce"} | options
         page = self._stack.enter_context(self._chromium.open_page(url or self._gateway.gateway.url, **options))
         page.add_script(build_script())
         self._pages.append(page)

@@ -22,7 +22,7 @@ def test_a_run_explains_itself(gateway: ScriptedGateway, scripts: Scripts, open_
     scripts[name] = script
     gateway.create_resident(name, displayName="Ana Lyst", team=tag)
     page = open_page(f"/agents?team={tag}")
-    page.wait_for(".agent-card:has-text('Ana Lyst'):has-text('Has not woken yet')")
+    page.wait_for(".agent-card:has-text('Ana Lyst'):has-text('No runs yet')")
     page.wait_for(".sidebar .connection.is-live")
     gateway.post("/inbox", to=name, source="calendar", content="Look at the date")
     page.wait_for(".agent-card:has-text('thinking')")

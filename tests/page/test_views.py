@@ -101,7 +101,7 @@ FIND_OVERLAPS = """() => [...document.querySelectorAll("main .row")].flatMap((ro
 
 
 def test_every_view_shows_a_stranger_s_words_as_words(hostile_content: HostileContent, open_page: PageOpener) -> None:
-    page = open_hostile_page(hostile_content, open_page, "/", reducedMotion="reduce")
+    page = open_hostile_page(hostile_content, open_page, "/")
     names: set[str] = set()
     for address in (*HOSTILE_ADDRESSES, *PLAIN_ADDRESSES):
         page.go(hostile_content.build_path(address))
@@ -119,7 +119,7 @@ def test_every_view_shows_a_stranger_s_words_as_words(hostile_content: HostileCo
 def test_an_address_that_a_stranger_has_filled(
     address: str, hostile_content: HostileContent, open_page: PageOpener
 ) -> None:
-    page = open_hostile_page(hostile_content, open_page, address, reducedMotion="reduce")
+    page = open_hostile_page(hostile_content, open_page, address)
     check_layout(page)
     check_safety(page)
     assert page.find_violations() == []
@@ -137,7 +137,7 @@ def test_who_thinks_is_on_one_line_whatever_their_name(
     scripts[tag] = lambda _: [Say("Well"), pause]
     gateway.create_resident(tag, displayName=HOSTILE_NAME)
     gateway.post("/inbox", to=tag, source="test", content="Think of something")
-    page = open_page("/", reducedMotion="reduce")
+    page = open_page("/")
     page.wait_for(f"[aria-labelledby=thinking] a[href^='/runs/']:has-text('@{tag}')")
     for size in (DESKTOP, PHONE):
         page.resize(size)

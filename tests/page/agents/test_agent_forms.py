@@ -112,7 +112,7 @@ def test_an_agent_is_retired_and_nothing_more_is_offered(
 @by_night
 def test_the_form_fits_a_phone(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_resident(f"ana-{tag}")
-    page = open_page(f"/agents/ana-{tag}", viewport=PHONE, reducedMotion="reduce")
+    page = open_page(f"/agents/ana-{tag}", viewport=PHONE)
     page.press("e")
     page.wait_for("dialog [data-path=displayName]:focus")
     assert not page.evaluate("() => document.querySelector('dialog').scrollWidth > innerWidth")

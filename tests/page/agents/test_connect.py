@@ -44,7 +44,7 @@ def test_a_program_is_connected_by_the_command_that_is_copied(
     gateway: ScriptedGateway, open_page: PageOpener, tag: str, tmp_path: Path
 ) -> None:
     name = f"quinn-{tag}"
-    page = open_page("/agents", permissions=["clipboard-read", "clipboard-write"], reducedMotion="reduce")
+    page = open_page("/agents", permissions=["clipboard-read", "clipboard-write"])
     page.press("n", *name, "Enter")  # in a hurry: no dialog is there yet
     command = read_command(page)
     page.wait_for("dialog [role=status]:has-text('Waiting for its first hook')")
@@ -74,7 +74,7 @@ def test_a_program_of_one_s_own_gets_a_key_that_is_shown_once(
     name = f"own-{tag}"
     gateway.post("/agents", name=name)
     gateway.post("/inbox", to=name, source="test", content="Main is red")
-    page = open_page(f"/agents/{name}", viewport=PHONE, reducedMotion="reduce")
+    page = open_page(f"/agents/{name}", viewport=PHONE)
     page.press("n")
     page.wait_for("dialog select:focus")
     page.choose("dialog select", "own")

@@ -34,7 +34,7 @@ def test_a_run_is_stopped_in_the_space_where_it_writes(
     scripts[name] = lambda _: [Say("Well"), pause]
     gateway.create_resident(name, displayName="Ana Lyst")
     gateway.create_space(f"room-{tag}", "admin", name)
-    page = open_page(f"/spaces/room-{tag}", reducedMotion="reduce")
+    page = open_page(f"/spaces/room-{tag}")
     page.wait_for(".sidebar .connection.is-live")
     gateway.post_message(f"room-{tag}", "Hello", "admin")
     page.wait_for(".thinking:has-text('Ana Lyst') button:has-text('Stop')")

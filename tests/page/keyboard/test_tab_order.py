@@ -55,6 +55,7 @@ RECORD: Final = """() => {
         // What comes later, such as a row of a list that is scrolled back, is not of this round.
         if (target === stops[0]?.element) stops.controls = listControls();
         if (stops.controls) return;
+        target.scrollIntoView({ block: "nearest" }); // as the browser does a moment later
         const style = getComputedStyle(target);
         const hasOutline = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
         stops.push({

@@ -8,7 +8,7 @@ from tests.support.gateways.scripted_gateway import ScriptedGateway
 def test_a_person_is_added_and_a_key_is_revoked(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
     gateway.create_resident(f"ana-{tag}", model={"name": "openai:gpt-5", "keyEnv": "NO_SUCH_KEY"})
     key = gateway.post("/keys", agent=f"ana-{tag}", name=f"laptop {tag}")
-    page = open_page("/settings", reducedMotion="reduce")
+    page = open_page("/settings")
     page.press("c", *f"husam-{tag}", "Enter")  # in a hurry: the dialog is not there yet
     page.wait_for(f"section[aria-label=People] .row:has-text('@husam-{tag}')")
     assert gateway.get(f"/entities/husam-{tag}")["kind"] == "human"
@@ -90,7 +90,7 @@ def test_integrations_say_what_is_missing(gateway: ScriptedGateway, open_page: P
     assert page.find_violations() == []
     page.press("4")
     page.wait_for("section[aria-label='What is sent'] .setting:has-text('channel.notify')")
-    page.wait_for(f"section[aria-label='Chats of people'] .row:has-text('{tag}'):has-text('only here')")
+    page.wait_for(f"section[aria-label='Chats of people'] .row:has-text('{tag}'):has-text('only on this page')")
     assert page.find_violations() == []
     page.open("/triggers?new=telegram")
     page.wait_for("dialog input[name=token]")

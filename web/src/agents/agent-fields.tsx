@@ -221,18 +221,18 @@ export function MoreFields(props: FieldsProps & { isGuest: boolean }) {
           <div class="field-pair">
             <ModelSetting {...props} setting="baseUrl" label="Server of the model" placeholder="https://HOST/v1" />
             <ModelSetting {...props} setting="keyEnv" label="Variable with its key" placeholder="the usual one" />
-            <ModelSetting {...props} setting="fallback" label="Model to use if it fails" placeholder="PROVIDER:NAME" />
+            <ModelSetting {...props} setting="fallback" label="Second model, used when the first one fails" placeholder="PROVIDER:NAME" />
             <NumberField {...props} path="model.temperature" label="Temperature" placeholder="that of the model" />
             <NumberField {...props} path="model.maxTokens" label="Tokens of one answer" placeholder="as many as it likes" />
           </div>
           <div class="field-pair">
             <NumberField {...props} path="loop.maxSteps" label="Steps of one run" placeholder="20" />
             <NumberField {...props} path="loop.maxCalls" label="Tool calls in one reply" placeholder="32" />
-            <NumberField {...props} path="loop.maxTokens" label="Tokens that one run adds" placeholder="50000" />
+            <NumberField {...props} path="loop.maxTokens" label="Most tokens that one run may add" placeholder="50000" />
             <NumberField {...props} path="mind.maxTokens" label="Tokens in its mind" placeholder="100000" />
-            <NumberField {...props} path="mind.minRecentCycles" label="Runs remembered whole" placeholder="10" />
+            <NumberField {...props} path="mind.minRecentCycles" label="Past runs that it is shown in full" placeholder="10" />
           </div>
-          <JsonField {...props} path="loop.phases" label="Tools that it may use from a step on" placeholder={'[{"step": 5, "tools": ["send_message"]}]'} />
+          <JsonField {...props} path="loop.phases" label="Tools that it may use, from which step" placeholder={'[{"step": 5, "tools": ["send_message"]}]'} />
           <ListField {...props} path="capabilities" label="Capabilities (HCS-11): names or codes, separated by commas" />
         </>
       )}

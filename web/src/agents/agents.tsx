@@ -129,7 +129,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
         ) : lastRun ? (
           <Line text={lastRun.summary === "" ? "No summary" : lastRun.summary} />
         ) : (
-          <span>{!agent.resident ? "Reads its inbox by itself" : agent.cycles === 0 ? "Has not woken yet" : "Wakes when its inbox has an item"}</span>
+          <span>{!agent.resident ? "A guest: its program reads its inbox" : agent.cycles === 0 ? "No runs yet" : "Waits for an item in its inbox"}</span>
         )}
         {lastRun && runId === undefined && <RelativeTime time={lastRun.startedAt} />}
       </p>

@@ -3,7 +3,8 @@
 import type { Item, Session } from "@gatepost/client";
 import { useEffect } from "preact/hooks";
 
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
+import { isAboutInbox } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
 import { buildPath } from "../router.js";
@@ -27,7 +28,7 @@ export function describeProgram(host: string): string {
 /** Return the sessions of a guest, and look again now and then. */
 export function useSessions(name: string, interval = INTERVAL) {
   const load = useLoad((signal) => client.listSessions({ agent: name, ended: true, limit: 20 }, { signal }), [name]);
-  useInterval(load.reload, interval);
+  useInterval(load.refresh, interval);
   return load;
 }
 
@@ -81,9 +82,9 @@ function SessionRow({ session }: { session: Session }) {
 
 /** What it was shown last, and whether it is certain that its model has read it. */
 function Deliveries({ name }: { name: string }) {
-  const { value, error, reload } = useLoad((signal) => client.listInbox({ name, newestFirst: true, limit: 200 }, { signal }), [name]);
-  useInterval(reload, INTERVAL);
-  useEffect(() => onEvent(({ event, data }) => void (event === "inbox.item" && data.recipient === name && reload())), [name]);
+  const { value, error, reload, refresh } = useLoad((signal) => client.listInbox({ name, newestFirst: true, limit: 200 }, { signal }), [name]);
+  useInterval(refresh, INTERVAL);
+  useEffect(() => follow((event) => isAboutInbox(event, name), refresh), [name]);
   if (value === undefined) return error === undefined ? <Skeleton rows={3} /> : <Failure error={error} onRetry={reload} />;
   const shown = value.items.filter((item) => item.receipt !== null && (item.state === "claimed" || item.state === "delivered"));
   return (

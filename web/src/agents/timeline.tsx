@@ -1,11 +1,12 @@
 /** Runs, the newest first: why an agent woke, what came of it, and what it took. */
 
-import type { ListRuns, Run } from "@gatepost/client";
-import { useEffect, useState } from "preact/hooks";
+import type { CallOptions, GatepostEvent, ListRuns, PageRequest, Run } from "@gatepost/client";
+import { useEffect } from "preact/hooks";
 
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
 import { displayName } from "../data/live.js";
-import { useInterval, useLoad } from "../data/load.js";
+import { useInterval } from "../data/load.js";
+import { usePages } from "../data/pages.js";
 import { client } from "../data/session.js";
 import { buildPath, navigate } from "../router.js";
 import { Name } from "../ui/name.js";
@@ -31,23 +32,16 @@ interface TimelineProps {
 
 /** The runs of one agent, or of all that the filters let through. */
 export function RunTimeline({ agent, load: readFilters, filters, isFiltered = false }: TimelineProps) {
-  const [older, setOlder] = useState<{ runs: readonly Run[]; next: string | null } | undefined>(undefined);
-  const load = (after?: string, signal?: AbortSignal) =>
-    client.listRuns({ ...(agent === undefined ? readFilters?.() : { agent }), limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) }, signal === undefined ? {} : { signal });
-  const { value, error, reload } = useLoad((signal) => load(undefined, signal), [agent ?? "", filters ?? ""]);
-  useInterval(reload, 15_000);
-  useEffect(
-    () =>
-      onEvent(({ event, data }) => {
-        if ((event === "agent.active" || event === "agent.inactive") && (agent === undefined || data.agent === agent)) setTimeout(reload, 200);
-      }),
-    [agent],
-  );
-  const known = new Set(value?.items.map((run) => run.id));
-  const runs = [...(value?.items ?? []), ...(older?.runs.filter((run) => !known.has(run.id)) ?? [])];
-  const next = older === undefined ? value?.next : older.next;
+  const load = (page: PageRequest, options?: CallOptions) => client.listRuns({ ...(agent === undefined ? readFilters?.() : { agent }), ...page }, options);
+  const { items: runs, hasMore, isLoading, error, refresh, loadMore } = usePages(load, ({ id }) => id, PAGE_LENGTH, `${agent ?? ""}\n${filters ?? ""}`);
+  useInterval(refresh, 15_000);
+  useEffect(() => {
+    const matters = ({ event, data }: GatepostEvent) => (event === "agent.active" || event === "agent.inactive") && (agent === undefined || data.agent === agent);
+    return follow(matters, refresh);
+  }, [refresh]);
   const { index } = useRowKeys("Runs", runs, (run) => navigate(buildPath("runs", run.id)));
-  if (value === undefined) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />;
+  if (isLoading) return <Skeleton />;
+  if (runs.length === 0 && error !== undefined) return <Failure error={error} onRetry={refresh} />;
   if (runs.length === 0 && isFiltered) {
     return (
       <Empty icon="search" title="No runs match">
@@ -69,10 +63,6 @@ export function RunTimeline({ agent, load: readFilters, filters, isFiltered = fa
       </Empty>
     );
   }
-  const loadOlder = () => attempt(async () => {
-    const page = await load(next ?? undefined);
-    setOlder({ runs: [...(older?.runs ?? []), ...page.items], next: page.next });
-  });
   return (
     <>
       <TokenChart runs={runs.slice(0, PAGE_LENGTH)} />
@@ -88,8 +78,8 @@ export function RunTimeline({ agent, load: readFilters, filters, isFiltered = fa
           );
         })}
       </ol>
-      {next && (
-        <button class="button more-button" onClick={() => void loadOlder()}>
+      {hasMore && (
+        <button class="button more-button" onClick={() => void attempt(loadMore)}>
           Older runs
         </button>
       )}

@@ -30,7 +30,7 @@ export function ApproveDialog({ pairing, onClose, onDone }: { pairing?: Pairing;
     });
   };
   return (
-    <Dialog title={isByCode || pairing === undefined ? "Let a user in by a code" : `Let ${toLine(pairing.userName, 40)} in`} onClose={onClose}>
+    <Dialog title={isByCode || pairing === undefined ? "Let a user in with a code" : `Let ${toLine(pairing.userName, 40)} in`} onClose={onClose}>
       <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void approve(event.currentTarget))}>
         <p class="muted">Anybody can choose a name on a channel, so a name proves nothing. The code of the bot does: ask the user for it in a way that you trust.</p>
         {isByCode ? (

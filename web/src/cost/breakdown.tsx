@@ -113,7 +113,7 @@ export function Breakdown({ groups, total, by, tones, filter, onHighlight }: Bre
 export function Causes({ groups, filter }: { groups: readonly Usage[]; filter: RunFilter }) {
   const list = groups.toSorted((a, b) => b.runs - a.runs);
   const most = Math.max(1, ...list.map((group) => group.runs));
-  if (list.length === 0) return <p class="card pad sm muted">No agent woke.</p>;
+  if (list.length === 0) return <p class="card pad sm muted">No agent had a run.</p>;
   return (
     <ul class="card row-list">
       {list.map((group) => (

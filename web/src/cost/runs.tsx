@@ -9,6 +9,7 @@ import { describeCause, describeStatus, runTone } from "../agents/describe.js";
 import { useCommands } from "../commands.js";
 import { displayName } from "../data/live.js";
 import { useLoad } from "../data/load.js";
+import { usePages } from "../data/pages.js";
 import { client } from "../data/session.js";
 import { buildPath, changeQuery, navigate, query, withFilters } from "../router.js";
 import { useSubject } from "../title.js";
@@ -46,11 +47,7 @@ export function RunsByTokens() {
 }
 
 function FilteredRuns() {
-  const load = (after?: string, signal?: AbortSignal) => client.listExpensiveRuns({ ...readFilters(), limit: PAGE_LENGTH, ...(after === undefined ? {} : { after }) }, signal === undefined ? {} : { signal });
-  const { value, error, reload } = useLoad((signal) => load(undefined, signal), []);
-  const [more, setMore] = useState<{ runs: readonly Run[]; next: string | null } | undefined>(undefined);
-  const runs = [...(value?.items ?? []), ...(more?.runs ?? [])];
-  const next = more === undefined ? (value?.next ?? null) : more.next;
+  const { items: runs, hasMore, isLoading, error, refresh, loadMore } = usePages((page, options) => client.listExpensiveRuns({ ...readFilters(), ...page }, options), ({ id }) => id, PAGE_LENGTH, "");
   const [selected, setSelected] = useState(-1);
   useSubject("Most expensive runs");
   const index = Math.min(selected, runs.length - 1);
@@ -61,11 +58,6 @@ function FilteredRuns() {
     { id: "open-run", title: "Open the selected run", group: "Runs", keys: "Enter", run: () => runs[index] && navigate(buildPath("runs", runs[index].id)), isKeyOnly: true },
     { id: "back-to-cost", title: "Back to cost", group: "Runs", keys: "Escape", run: () => navigate(back) },
   ]);
-  const loadMore = () =>
-    attempt(async () => {
-      const page = await load(next ?? undefined);
-      setMore({ runs: [...(more?.runs ?? []), ...page.items], next: page.next });
-    });
   return (
     <>
       <header class="view-head">
@@ -76,12 +68,10 @@ function FilteredRuns() {
       </header>
       <div class="view-body stack gap-5">
         <Chips />
-        {value === undefined ? (
-          error === undefined ? (
-            <Skeleton rows={10} />
-          ) : (
-            <Failure error={error} onRetry={reload} />
-          )
+        {isLoading ? (
+          <Skeleton rows={10} />
+        ) : runs.length === 0 && error !== undefined ? (
+          <Failure error={error} onRetry={refresh} />
         ) : runs.length === 0 ? (
           <Empty icon="cost" title="No runs match">
             <p>Remove a filter, or look at all runs in the order in which they began.</p>
@@ -92,8 +82,8 @@ function FilteredRuns() {
         ) : (
           <>
             <RunList runs={runs} selected={index} />
-            {next !== null && (
-              <button class="button more-button" onClick={() => void loadMore()}>
+            {hasMore && (
+              <button class="button more-button" onClick={() => void attempt(loadMore)}>
                 More runs
               </button>
             )}

@@ -6,7 +6,7 @@ import { GatepostError, type Gate, type GateKind } from "@gatepost/client";
 import { useEffect, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
 import { decisions, displayName, findEntity } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
 import { client, isAdministrator, me } from "../data/session.js";
@@ -36,7 +36,7 @@ const KIND_ICONS: Record<GateKind, IconName> = {
 export default function Gates() {
   const isEnded = query.value.get("show") === "ended";
   const openId = segments.value[1];
-  const { value, error, reload } = useLoad(async (signal) => {
+  const { value, error, reload, refresh } = useLoad(async (signal) => {
     const page = await client.listGates({ pending: !isEnded, newestFirst: true, limit: 500 }, { signal });
     const list: Gate[] = [...page.items];
     if (openId !== undefined && !list.some(({ id }) => id === openId)) {
@@ -49,8 +49,8 @@ export default function Gates() {
     }
     return { gates: list, openId };
   }, [isEnded]);
-  useInterval(reload, 15_000);
-  useEffect(() => onEvent(({ event }) => event.startsWith("gate.") && reload()), []);
+  useInterval(refresh, 15_000);
+  useEffect(() => follow(({ event }) => event.startsWith("gate."), refresh), []);
 
   const list = value?.gates ?? [];
   const isListed = openId === undefined || list.some(({ id }) => id === openId);

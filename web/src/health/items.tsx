@@ -3,11 +3,12 @@
 import "./health.css";
 
 import type { Item, ItemState } from "@gatepost/client";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { displayName, findEntity } from "../data/live.js";
-import { client } from "../data/session.js";
+import { usePages } from "../data/pages.js";
+import { client, noticeFailure } from "../data/session.js";
 import { describeType, itemText } from "../inbox/describe.js";
 import { buildPath, changeQuery, navigate, query, withFilters } from "../router.js";
 import { Icon } from "../ui/icons.js";
@@ -23,7 +24,8 @@ const ROW_HEIGHT = 42;
 export default function Items() {
   const state = STATES.find((name) => name === query.value.get("state"));
   const [since, until] = [query.value.get("since") || undefined, query.value.get("until") || undefined];
-  const list = useItems(state, since, until);
+  const filter = { ...(state && { state }), ...(since && { since }), ...(until && { until }) };
+  const list = usePages((page, options) => client.listItems({ ...filter, newestFirst: true, ...page }, options), (item) => `${item.recipient} ${item.eventId}`, PAGE_LENGTH, JSON.stringify(filter));
   const [selected, setSelected] = useState(-1);
   const index = Math.min(selected, list.items.length - 1);
   useCommands([
@@ -56,19 +58,19 @@ export default function Items() {
         )}
       </div>
       <div class="fill">
-        {list.error !== undefined && list.items.length === 0 ? (
-          <Failure error={list.error} onRetry={list.loadMore} />
+        {list.isLoading ? (
+          <Skeleton rows={12} />
         ) : list.items.length === 0 ? (
-          list.isEnd ? (
+          list.error === undefined ? (
             <Empty icon="check" title={`No ${state ?? ""} items${since === undefined ? "" : " in this time"}`}>
               {state === "dead" && <p>An item that failed too often would wait here until somebody replays it.</p>}
               {since !== undefined && <p>What arrived may have been removed since: items are kept for a while after their end.</p>}
             </Empty>
           ) : (
-            <Skeleton rows={12} />
+            <Failure error={list.error} onRetry={list.refresh} />
           )
         ) : (
-          <VirtualList items={list.items} rowHeight={ROW_HEIGHT} selectedIndex={index} onEnd={list.loadMore} label="Items" renderRow={(item, position) => <Row item={item} isSelected={position === index} />} />
+          <VirtualList items={list.items} rowHeight={ROW_HEIGHT} selectedIndex={index} onEnd={() => void list.loadMore().catch(noticeFailure)} label="Items" renderRow={(item, position) => <Row item={item} isSelected={position === index} />} />
         )}
       </div>
     </div>
@@ -87,26 +89,6 @@ function Row({ item, isSelected }: { item: Item; isSelected: boolean }) {
       <RelativeTime time={item.createdAt} />
     </a>
   );
-}
-
-/** Load the items that a filter lets through, as far as somebody scrolls. */
-function useItems(state: ItemState | undefined, since: string | undefined, until: string | undefined) {
-  const key = JSON.stringify([state, since, until]);
-  const [page, setPage] = useState<{ key: string; items: readonly Item[]; next: string | null | undefined; isLoading: boolean; error?: Error }>({ key: "", items: [], next: undefined, isLoading: false });
-  const isCurrent = page.key === key;
-  const load = (items: readonly Item[], after: string | undefined) => {
-    setPage({ key, items, next: after, isLoading: true });
-    const filter = { ...(state === undefined ? {} : { state }), ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }), ...(after === undefined ? {} : { after }) };
-    client.listItems({ ...filter, newestFirst: true, limit: PAGE_LENGTH }).then(
-      (answer) => setPage((old) => (old.key === key ? { key, items: [...items, ...answer.items], next: answer.next, isLoading: false } : old)),
-      (error: Error) => setPage((old) => (old.key === key ? { key, items, next: after, isLoading: false, error } : old)),
-    );
-  };
-  useEffect(() => load([], undefined), [key]);
-  const loadMore = () => {
-    if (isCurrent && !page.isLoading && page.next !== null) load(page.items, page.next);
-  };
-  return { items: isCurrent ? page.items : [], isEnd: isCurrent && page.next === null, error: isCurrent ? page.error : undefined, loadMore };
 }
 
 function linkItem(item: Item): string {

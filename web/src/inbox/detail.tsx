@@ -210,43 +210,50 @@ function ReplyForm({ item, isWanted, onWanted, onSent }: { item: Item; isWanted:
 function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: readonly Recipient[]; isPerson: boolean }) {
   const others = recipients.filter((other) => other.name !== item.recipient);
   return (
-    <dl class="facts bar-above">
-      <dt>State</dt>
-      <dd>
-        {describeState(item.state, isPerson)}
-        {item.attempts > 0 && `, ${item.attempts} failed tries`}
-        {item.receipt && <Reader owner={item.receipt.owner} />}
-      </dd>
-      <dt>Priority</dt>
-      <dd class="line">
-        <Priority level={item.priority} /> {describePriority(item.priority)}
-      </dd>
-      <dt>Type</dt>
-      <dd>
-        {describeType(item.type)}
-        {item.source !== item.type && <span class="text"> from {toLine(item.source, 80)}</span>}
-      </dd>
-      <dt>Trust</dt>
-      <dd>{item.trust}</dd>
-      <dt>Arrived</dt>
-      <dd>{formatExact(item.createdAt)}</dd>
-      {item.expiresAt && <dt>Expires</dt>}
-      {item.expiresAt && <dd>{formatExact(item.expiresAt)}</dd>}
-      {item.ref && <dt>About</dt>}
-      {item.ref && <dd class="text">{toLine(`${item.ref.type}:${item.ref.id}`, 120)}</dd>}
-      {item.dedupKey && <dt>Dedup key</dt>}
-      {item.dedupKey && (
+    <>
+      <dl class="facts bar-above">
+        <dt>State</dt>
         <dd>
-          <code class="text">{toLine(item.dedupKey, 160)}</code>
+          {describeState(item.state, isPerson)}
+          {item.attempts > 0 && `, ${item.attempts} failed tries`}
+          {item.receipt && <Reader owner={item.receipt.owner} />}
         </dd>
-      )}
-      {others.length > 0 && <dt>Also to</dt>}
-      {others.length > 0 && <dd class="text">{toLine(others.map((other) => `${displayName(other.name)} (${other.state})`).join(", "), 400)}</dd>}
-      <dt>Id</dt>
-      <dd>
-        <code>{item.eventId}</code>
-      </dd>
-    </dl>
+        <dt>Priority</dt>
+        <dd class="line">
+          <Priority level={item.priority} /> {describePriority(item.priority)}
+        </dd>
+        <dt>Type</dt>
+        <dd>
+          {describeType(item.type)}
+          {item.source !== item.type && <span class="text"> from {toLine(item.source, 80)}</span>}
+        </dd>
+        <dt>Arrived</dt>
+        <dd>{formatExact(item.createdAt)}</dd>
+        {item.expiresAt && <dt>Expires</dt>}
+        {item.expiresAt && <dd>{formatExact(item.expiresAt)}</dd>}
+        {item.ref && <dt>About</dt>}
+        {item.ref && <dd class="text">{toLine(`${item.ref.type}:${item.ref.id}`, 120)}</dd>}
+        {others.length > 0 && <dt>Also to</dt>}
+        {others.length > 0 && <dd class="text">{toLine(others.map((other) => `${displayName(other.name)} (${other.state})`).join(", "), 400)}</dd>}
+      </dl>
+      <details class="fold">
+        <summary>For programs</summary>
+        <dl class="facts">
+          <dt>Id</dt>
+          <dd>
+            <code>{item.eventId}</code>
+          </dd>
+          {item.dedupKey && <dt>Dedup key</dt>}
+          {item.dedupKey && (
+            <dd>
+              <code class="text">{toLine(item.dedupKey, 160)}</code>
+            </dd>
+          )}
+          <dt>Trust</dt>
+          <dd>{item.trust}</dd>
+        </dl>
+      </details>
+    </>
   );
 }
 

@@ -121,7 +121,7 @@ export function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProp
             }}
           />
           <select class="field" aria-label="Type" value={filter.type ?? ""} onChange={(event) => changeQuery({ type: event.currentTarget.value })}>
-            <option value="">every type</option>
+            <option value="">all types</option>
             {EVENT_TYPES.map((type) => (
               <option key={type} value={type}>
                 {describeType(type)}
@@ -129,7 +129,7 @@ export function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProp
             ))}
           </select>
           <select class="field" aria-label="Sender" value={filter.sender ?? ""} onChange={(event) => changeQuery({ sender: event.currentTarget.value })}>
-            <option value="">every sender</option>
+            <option value="">all senders</option>
             {entities.value.map((entity) => (
               <option key={entity.name} value={entity.name}>
                 {toLine(displayName(entity.name), 80)}

@@ -3,7 +3,7 @@
 import type { Item, ListNotes } from "@gatepost/client";
 import { useEffect } from "preact/hooks";
 
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
 import { displayName, findEntity } from "../data/live.js";
 import { useLoad } from "../data/load.js";
 import { client, me } from "../data/session.js";
@@ -25,9 +25,9 @@ interface Letter {
 
 /** `revision` counts the replies that were sent from here. */
 export function Thread({ item, revision }: { item: Item; revision: number }) {
-  const { value, reload } = useLoad((signal) => loadThread(item, signal), [item.recipient, item.eventId]);
+  const { value, reload, refresh } = useLoad((signal) => loadThread(item, signal), [item.recipient, item.eventId]);
   useEffect(() => void (revision > 0 && reload()), [revision]);
-  useEffect(() => onEvent(({ event, data }) => void (event === "inbox.item" && data.recipient === item.recipient && data.type === item.type && reload())), [item.recipient, item.type]);
+  useEffect(() => follow(({ event, data }) => event === "inbox.item" && data.recipient === item.recipient && data.type === item.type, refresh), [item.recipient, item.type]);
   const letters = (value ?? []).filter((letter) => letter.eventId !== item.eventId);
   if (letters.length === 0) return null;
   return (

@@ -101,7 +101,7 @@ function TopicList() {
     <>
       <Head tab="topics">
         <select class="tab kind-select" aria-label="Kind of topic" value={kind ?? ""} onChange={(event) => changeQuery({ kind: event.currentTarget.value })}>
-          <option value="">every kind</option>
+          <option value="">all kinds</option>
           {TOPIC_KINDS.map((name: TopicKind) => (
             <option key={name} value={name}>
               {describeKind(name)}
@@ -176,7 +176,7 @@ function NoTopics({ isFiltered, onSync }: { isFiltered: boolean; onSync: () => v
     return (
       <Empty icon="ledger" title="No topic of this kind has messages">
         <button class="button" onClick={() => changeQuery({ kind: undefined })}>
-          Show every kind
+          Show all kinds
         </button>
       </Empty>
     );

@@ -55,7 +55,7 @@ export function MessageDetail({ message, fault, sender, kind }: DetailProps) {
             {message.chunk.number} of {message.chunk.total} <span class="muted">{message.chunk.transactionId.slice(0, 100)}</span>
           </dd>
         )}
-        {content.file !== undefined && <dt>Its text</dt>}
+        {content.file !== undefined && <dt>File</dt>}
         {content.file !== undefined && (
           <dd>
             <a class="link" href={buildPath("ledger", content.file)}>

@@ -104,7 +104,7 @@ function ProfileFacts({ view }: { view: LedgerProfile }) {
     <div class="row-more stack gap-3">
       <dl class="facts">
         <dt>Published</dt>
-        <dd>{view.published ? <span class="badge accent">as it is here</span> : <span class="badge warn">not as it is now</span>}</dd>
+        <dd>{view.published ? <span class="badge accent">yes</span> : <span class="badge warn">no: it has changed since</span>}</dd>
         <dt>Network</dt>
         <dd>{view.network}</dd>
         <dt>Account</dt>

@@ -1,12 +1,13 @@
 /** A topic: the proof of it, its messages, and the one that is read. */
 
 import type { Topic, TopicMessage } from "@gatepost/client";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
 import { displayName, findEntity } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client } from "../data/session.js";
+import { usePages } from "../data/pages.js";
+import { client, noticeFailure } from "../data/session.js";
 import { buildPath, keepQuery, navigate, query, segments } from "../router.js";
 import { useSubject } from "../title.js";
 import { Icon } from "../ui/icons.js";
@@ -22,18 +23,17 @@ import { loadSenders, type Senders } from "./senders.js";
 
 const ROW_HEIGHT = 52;
 const PAGE_LENGTH = 200;
-const MAX_PAGE_LENGTH = 1000;
 
 export function TopicPage({ id }: { id: string }) {
   const { value: topic, error, reload } = useLoad((signal) => client.showTopic({ id }, { signal }), [id]);
   useSubject(topic && describeTopic(topic));
   const { value: senders } = useLoad((signal) => loadSenders(signal), []);
   const first = Math.max(1, Number(query.value.get("from")) || 1);
-  const list = useMessages(id, first);
+  const list = usePages(({ after = first - 1, limit }, options) => client.listTopicMessages({ id, after, limit }, options), ({ sequenceNumber }) => String(sequenceNumber), PAGE_LENGTH, `${id} ${first}`);
   const openSequence = Number(segments.value[2]) || undefined;
-  const openIndex = list.messages.findIndex((message) => message.sequenceNumber === openSequence);
+  const openIndex = list.items.findIndex((message) => message.sequenceNumber === openSequence);
   const [cursor, setCursor] = useState(-1);
-  const index = openIndex >= 0 ? openIndex : Math.min(cursor, list.messages.length - 1);
+  const index = openIndex >= 0 ? openIndex : Math.min(cursor, list.items.length - 1);
   const proof = findProof(id);
   const verify = () => {
     if (proof?.status === "running") return;
@@ -43,16 +43,16 @@ export function TopicPage({ id }: { id: string }) {
   const open = (message: TopicMessage) => navigate(keepQuery(buildPath("ledger", id, String(message.sequenceNumber))), { replace: openSequence !== undefined });
   const close = () => navigate(keepQuery(buildPath("ledger", id)));
   const select = (next: number) => {
-    const position = Math.max(0, Math.min(list.messages.length - 1, next));
+    const position = Math.max(0, Math.min(list.items.length - 1, next));
     setCursor(position);
-    const message = list.messages[position];
+    const message = list.items[position];
     if (message !== undefined && openSequence !== undefined) open(message);
   };
   useCommands([
     { id: "verify", title: "Verify this topic", group: "Ledger", keys: "v", run: verify },
     { id: "next", title: "Next message", group: "Ledger", keys: "j", run: () => select(index + 1), isKeyOnly: true },
     { id: "previous", title: "Previous message", group: "Ledger", keys: "k", run: () => select(index - 1), isKeyOnly: true },
-    { id: "open-message", title: "Open the message", group: "Ledger", keys: "Enter", run: () => list.messages[index] && open(list.messages[index]), isKeyOnly: true },
+    { id: "open-message", title: "Open the message", group: "Ledger", keys: "Enter", run: () => list.items[index] && open(list.items[index]), isKeyOnly: true },
     { id: "back", title: "Back", group: "Ledger", keys: "Escape", run: () => (openSequence === undefined ? navigate("/ledger") : close()), isKeyOnly: true },
     ...(proof?.faults[0] ? [{ id: "show-fault", title: "Show the first message that is wrong", group: "Ledger", keys: "x", run: () => navigate(linkMessage(id, proof.faults[0]?.sequenceNumber ?? 1)) }] : []),
   ]);
@@ -68,28 +68,28 @@ export function TopicPage({ id }: { id: string }) {
               Messages before {first}
             </a>
           )}
-          {list.error !== undefined && list.messages.length === 0 ? (
-            <Failure error={list.error} onRetry={list.loadMore} />
-          ) : list.messages.length === 0 ? (
-            list.isEnd ? (
+          {list.isLoading ? (
+            <Skeleton rows={8} />
+          ) : list.items.length === 0 ? (
+            list.error === undefined ? (
               <Empty icon="ledger" title="No messages">
                 <p>What is sent to this topic is recorded here, in its order.</p>
               </Empty>
             ) : (
-              <Skeleton rows={8} />
+              <Failure error={list.error} onRetry={list.refresh} />
             )
           ) : (
             <VirtualList
-              items={list.messages}
+              items={list.items}
               rowHeight={ROW_HEIGHT}
               selectedIndex={index}
-              onEnd={list.loadMore}
+              onEnd={() => void list.loadMore().catch(noticeFailure)}
               label="Messages"
               renderRow={(message, position) => <MessageRow message={message} proof={proof} senders={senders} isSelected={position === index} />}
             />
           )}
         </section>
-        {openSequence !== undefined && <MessagePane key={openSequence} topic={id} sequence={openSequence} listed={list.messages[openIndex]} proof={proof} senders={senders} onClose={close} />}
+        {openSequence !== undefined && <MessagePane key={openSequence} topic={id} sequence={openSequence} listed={list.items[openIndex]} proof={proof} senders={senders} onClose={close} />}
       </div>
     </div>
   );
@@ -189,34 +189,6 @@ function MessagePane({ topic, sequence, listed, proof, senders, onClose }: PaneP
       )}
     </section>
   );
-}
-
-/** Load the messages of a topic from a number on, as far as somebody scrolls. */
-function useMessages(id: string, first: number) {
-  const [state, setState] = useState<{ key: string; messages: readonly TopicMessage[]; isEnd: boolean; isLoading: boolean; error?: Error }>({ key: "", messages: [], isEnd: false, isLoading: false });
-  const key = `${id} ${first}`;
-  const isCurrent = state.key === key;
-  const latest = useRef(state.messages);
-  latest.current = isCurrent ? state.messages : [];
-  const load = (messages: readonly TopicMessage[], shown: readonly TopicMessage[] = messages) => {
-    setState({ key, messages: shown, isEnd: false, isLoading: true });
-    const limit = Math.min(MAX_PAGE_LENGTH, Math.max(PAGE_LENGTH, shown.length - messages.length));
-    client.listTopicMessages({ id, after: messages.at(-1)?.sequenceNumber ?? first - 1, limit }).then(
-      (page) => setState((old) => (old.key === key ? { key, messages: [...messages, ...page.items], isEnd: page.next === null, isLoading: false } : old)),
-      (error: Error) => setState((old) => (old.key === key ? { key, messages: shown, isEnd: false, isLoading: false, error } : old)),
-    );
-  };
-  useEffect(() => load([]), [key]);
-  return {
-    messages: isCurrent ? state.messages : [],
-    isEnd: isCurrent && state.isEnd,
-    error: isCurrent ? state.error : undefined,
-    loadMore: () => {
-      if (isCurrent && !state.isEnd && !state.isLoading) load(state.messages);
-    },
-    /** Load them again, while the old ones are shown. */
-    refresh: () => load([], latest.current),
-  };
 }
 
 /** Return the address of a message; one that is far down has the messages around it beside it. */

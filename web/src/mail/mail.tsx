@@ -2,13 +2,14 @@
 
 import "./mail.css";
 
-import type { MailRecipient, Mail as SentMail } from "@gatepost/client";
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { CallOptions, MailRecipient, Mail as SentMail, PageRequest } from "@gatepost/client";
+import { useEffect, useState } from "preact/hooks";
 
 import { useCommands } from "../commands.js";
-import { onEvent } from "../data/feed.js";
+import { follow } from "../data/feed.js";
 import { displayName } from "../data/live.js";
 import { useInterval, useLoad } from "../data/load.js";
+import { usePages } from "../data/pages.js";
 import { client, me } from "../data/session.js";
 import { describeState } from "../inbox/describe.js";
 import { buildPath, navigate, segments } from "../router.js";
@@ -20,6 +21,7 @@ import { Empty, Failure, Line, Skeleton, Unloaded } from "../ui/parts.js";
 import { useRowKeys } from "../ui/row-keys.js";
 import { stripMarks, toLine } from "../ui/text.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
+import { attempt } from "../ui/toasts.js";
 import { ComposeDialog } from "./compose-dialog.js";
 
 const PAGE_LENGTH = 100;
@@ -35,14 +37,9 @@ export default function Mail() {
 
 function SentList() {
   const [isWriting, setWriting] = useState(false);
-  const length = useRef(PAGE_LENGTH);
-  const { value, error, isLoading, reload } = useLoad((signal) => loadSent(length.current, signal), [me.value]);
-  const list = value?.items ?? [];
-  useInterval(reload, REFRESH_INTERVAL);
-  const showOlder = () => {
-    length.current = list.length + PAGE_LENGTH;
-    reload();
-  };
+  const load = (page: PageRequest, options?: CallOptions) => client.listMail({ box: "sent", sender: me.value, ...page }, options);
+  const { items: list, hasMore, isLoading, error, refresh, loadMore } = usePages(load, ({ id }) => id, PAGE_LENGTH, me.value);
+  useInterval(refresh, REFRESH_INTERVAL);
   const { index } = useRowKeys("Mail", list, (mail) => navigate(buildPath("mail", mail.id)), ({ id }) => id);
   useCommands([{ id: "write-mail", title: "Write mail", group: "Mail", keys: "c", run: () => setWriting(true) }]);
   return (
@@ -55,8 +52,10 @@ function SentList() {
         </button>
       </header>
       <div class="view-body top">
-        {value === undefined ? (
-          error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
+        {isLoading ? (
+          <Skeleton />
+        ) : list.length === 0 && error !== undefined ? (
+          <Failure error={error} onRetry={refresh} />
         ) : list.length === 0 ? (
           <Empty icon="mail" title="You have sent no mail yet">
             <p>Mail to an agent, a person or a team is in their inbox. Here you see whether it was read. What others write to you is in your inbox.</p>
@@ -78,21 +77,21 @@ function SentList() {
             ))}
           </ul>
         )}
-        {value?.hasOlder && (
-          <button class="button start" disabled={isLoading} onClick={showOlder}>
+        {hasMore && (
+          <button class="button start" onClick={() => void attempt(loadMore)}>
             Older mail
           </button>
         )}
       </div>
-      {isWriting && <ComposeDialog onClose={() => setWriting(false)} onSent={reload} />}
+      {isWriting && <ComposeDialog onClose={() => setWriting(false)} onSent={refresh} />}
     </>
   );
 }
 
 function MailPage({ id }: { id: string }) {
-  const { value, error, reload } = useLoad((signal) => loadMail(id, signal), [id]);
-  useEffect(() => onEvent(({ event }) => void (event === "inbox.item" && reload())), [id]);
-  useInterval(reload, REFRESH_INTERVAL);
+  const { value, error, reload, refresh } = useLoad((signal) => loadMail(id, signal), [id]);
+  useEffect(() => follow(({ event }) => event === "inbox.item", refresh), [id]);
+  useInterval(refresh, REFRESH_INTERVAL);
   useSubject(value && (value.mail.subject || value.mail.text));
   useCommands([{ id: "close", title: "Back to the list", group: "Mail", keys: "Escape", run: () => navigate("/mail"), isKeyOnly: true }]);
   if (value === undefined) return <Unloaded title="Mail" back="/mail" backLabel="All sent mail" error={error} onRetry={reload} />;
@@ -136,15 +135,6 @@ function MailPage({ id }: { id: string }) {
       </div>
     </>
   );
-}
-
-async function loadSent(length: number, signal: AbortSignal) {
-  const items: SentMail[] = [];
-  for await (const mail of client.pages(client.listMail, { box: "sent", sender: me.value, limit: PAGE_LENGTH }, { signal })) {
-    if (items.length === length) return { items, hasOlder: true };
-    items.push(mail);
-  }
-  return { items, hasOlder: false };
 }
 
 /** Load mail and the last letters of its thread, the oldest first. */

@@ -113,9 +113,9 @@ export function PlanDialog({ plan, owner, onClose, onDone }: PlanDialogProps) {
             </datalist>
             <p class="field-note text">{cron.trim() === "" ? "" : `It fires ${describeCron(cron, OWN_ZONE)}.`}</p>
             <label class="label">
-              Slots that are missed while no gateway runs
+              Times that passed while no gateway ran
               <select class="field" name="catchUp">
-                {[["once", "the last one fires, late"], ["all", "all of them fire, late"], ["skip", "they are left out"]].map(([value, label]) => (
+                {[["once", "it fires once, late"], ["all", "it fires for each of them, late"], ["skip", "it does not fire for them"]].map(([value, label]) => (
                   <option key={value} value={value} selected={value === (plan?.catchUp ?? "once")}>
                     {label}
                   </option>

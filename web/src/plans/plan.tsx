@@ -177,7 +177,7 @@ function PlanFacts({ plan }: { plan: Plan }) {
       )}
       {plan.isRecurring && (
         <div>
-          <dt>missed slots</dt>
+          <dt>missed times</dt>
           <dd>{CATCH_UP[plan.catchUp]}</dd>
         </div>
       )}

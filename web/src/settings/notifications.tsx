@@ -36,7 +36,7 @@ export function Notifications() {
                 <Avatar name={label} kind="human" isSmall />
                 <Name name={name} label={label} class="strong grow" />
                 {person.attention && <AttentionBadge attention={person.attention} />}
-                {chats.length === 0 && <span class="muted">only here</span>}
+                {chats.length === 0 && <span class="muted">only on this page</span>}
                 {chats.map((chat) => (
                   <a key={chat.id} class="badge accent" href="/channels/pairing?state=approved">
                     <Line text={`${chat.trigger}: ${chat.userName}`} limit={60} />

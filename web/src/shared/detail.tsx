@@ -140,7 +140,7 @@ function EntryFacts({ entry }: { entry: SharedEntry }) {
         {toLine(describeWriter(entry), 120)}
         {entry.senderName !== null && entry.sender !== null && `, on the channel ${toLine(entry.senderName, 120)}`}
       </dd>
-      {entry.kind === "user_prompt" && <dt>Went to</dt>}
+      {entry.kind === "user_prompt" && <dt>Sent to</dt>}
       {entry.kind === "user_prompt" && (
         <dd class="text">
           {targets.length === 0
@@ -161,7 +161,7 @@ function EntryFacts({ entry }: { entry: SharedEntry }) {
       )}
       {entry.status !== null && <dt>State</dt>}
       {entry.status !== null && <dd>{describeStatus(entry.status).text}</dd>}
-      <dt>Written at</dt>
+      <dt>Written</dt>
       <dd>{formatExact(entry.createdAt)}</dd>
       {entry.answeredAt !== null && <dt>{entry.status === "answered" ? "Answered at" : "Ended at"}</dt>}
       {entry.answeredAt !== null && <dd>{formatExact(entry.answeredAt)}</dd>}

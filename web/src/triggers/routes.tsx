@@ -135,11 +135,11 @@ function DefaultRule({ isOnly }: { isOnly: boolean }) {
           <span class="strong soft number">–</span>
           <span class="stack">
             <span class="plan-name strong">{isOnly ? "No rules yet" : "Otherwise"}</span>
-            <span class="muted">the target of the trigger, else user-agent, else System4 of the team root</span>
+            <span class="muted">The agent that the trigger names gets it. If it names none: the agent user-agent, else the agent with the role System4.</span>
           </span>
         </div>
         <a class="link" href="/unrouted">
-          else unrouted
+          Without one: unrouted
         </a>
       </div>
     </li>

@@ -110,7 +110,7 @@ function Letter({ letter, onReplay, onDiscard }: { letter: UnroutedMessage; onRe
       <dl class="facts">
         <dt>Why</dt>
         <dd>{describeReason(letter.reason)}</dd>
-        <dt>Came by</dt>
+        <dt>Came through</dt>
         <dd>
           {letter.trigger === null ? (
             <span class="text">{toLine(letter.channel, 80)}</span>
