@@ -90,8 +90,8 @@ class Backlog:
 def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> None:
     """Push one event to the reader, and put so many copies of it in its place."""
     store.run_sync(push.push_event, _fixtures.build_push(0))
-    originals = {table: read_newest_row(raw, table) for table in ("items", "events")}
-    first_arrival, reader_number = originals["items"]["arrival"], originals["items"]["recipient"]
+    originals = {table: read_newest_row(raw, table) for table in ("events", "pending", "dedup_keys")}
+    first_arrival, reader_number = originals["pending"]["arrival"], originals["pending"]["recipient"]
     new_values = {
         "arrival": f"number + {first_arrival}",
         # sixteen zeros and sixteen digits: as long as any id

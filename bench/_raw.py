@@ -50,7 +50,7 @@ class RawSqlite:
         return {name: kind for _, name, kind, *_ in self.execute(f"PRAGMA table_info({table})")}
 
     def list_tables(self) -> list[str]:
-        return [name for [name] in self.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return [name for [name] in self.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql <> ''")]
 
     def disable_safety(self) -> None:
         self.execute("PRAGMA foreign_keys = OFF")
@@ -93,7 +93,7 @@ class RawPostgres:
         self.execute(f"SELECT setval('arrivals', {arrival})")
 
     def run_maintenance(self) -> None:
-        self.execute("VACUUM ANALYZE events, items, accounts")
+        self.execute("VACUUM ANALYZE events, pending, past, dedup_keys, accounts")
         self.execute("CHECKPOINT")
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Itera
     with closing(open_raw(large.url)) as raw:
         numbers = dict(raw.execute("SELECT name, number FROM entities"))
         update = f"UPDATE inboxes SET fence = fence + 1 WHERE recipient = {numbers[sleeper]}"
-        count = f"SELECT count(*) FROM items WHERE recipient = {numbers[READER]}"
+        count = f"SELECT count(*) FROM pending WHERE recipient = {numbers[READER]}"
         yield Row(
             claim=f"claim from an empty inbox beside a backlog of {large.size:,}, {database}",
             door="`LocalClient.send(ClaimBatch)`",

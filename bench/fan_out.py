@@ -31,7 +31,7 @@ from tests.support.servers.private_servers import Postgres
 SPACE: Final = "floor-3"
 SPEAKER: Final = "husam"
 #: the tables a message writes; on PostgreSQL arrivals come from a sequence
-TABLES: Final = {"events", "items", "members", "messages", "spaces", "accounts"}
+TABLES: Final = {"events", "pending", "dedup_keys", "members", "messages", "spaces", "accounts"}
 
 _NEXT_SEQ: Final = "UPDATE spaces SET last_seq = last_seq + 1 WHERE id = 'floor-3' RETURNING number, last_seq"
 _MARK_READ: Final = "UPDATE members SET read_seq = {seq} WHERE space = {space} AND entity = {speaker}"
@@ -103,7 +103,7 @@ class _Inserts:
     """The rows of a message, made before the clock starts but for the numbers that the database gives."""
 
     def __init__(self, raw: RawDatabase) -> None:
-        self._event, self._item = read_newest_row(raw, "events"), read_newest_row(raw, "items")
+        self._event, self._item = read_newest_row(raw, "events"), read_newest_row(raw, "pending")
         self._message = read_newest_row(raw, "messages", order_by="seq")
         self._agents = [
             number for [number] in raw.execute("SELECT number FROM entities WHERE kind = 'agent' ORDER BY 1")
@@ -130,10 +130,12 @@ class SqliteInserts(_Inserts):
         message, event = message | {"seq": seq}, event | {"arrival": arrival}
         self._db.execute(insert_row("messages", message), tuple(message.values()))
         self._db.execute(_MARK_READ.format(seq=seq, space=space, speaker=message["sender"]))
-        first_item = self._item | {"arrival": arrival, "dedup_key": key}
+        first_item = self._item | {"arrival": arrival}
         items = [tuple((first_item | {"recipient": agent}).values()) for agent in self._agents]
-        self._db.executemany(insert_row("items", first_item), items)
+        first_key = {"recipient": 0, "dedup_key": key, "arrival": arrival}
+        self._db.executemany(insert_row("dedup_keys", first_key), [(agent, key, arrival) for agent in self._agents])
         self._db.execute(insert_row("events", event), tuple(event.values()))
+        self._db.executemany(insert_row("pending", first_item), items)
         self._db.executemany(self._ADD_ACCOUNT, [(agent,) for agent in self._agents])
         self._db.execute("COMMIT")
 
@@ -147,7 +149,12 @@ class PostgresInserts(_Inserts):
         self._db = raw.db
         self._insert = {
             table: insert_columns(table, columns, raw.list_columns(table))
-            for table, columns in (("events", self._event), ("items", self._item), ("messages", self._message))
+            for table, columns in (
+                ("events", self._event),
+                ("pending", self._item),
+                ("dedup_keys", {"recipient": 0, "dedup_key": "", "arrival": 0}),
+                ("messages", self._message),
+            )
         }
 
     def write(self, message: Values, event: Values, key: str) -> None:
@@ -156,9 +163,12 @@ class PostgresInserts(_Inserts):
         [[arrival]] = self._db.execute(self._NEXT_ARRIVAL).fetchall()
         self._db.execute(self._insert["messages"], _build_columns(message | {"seq": seq}))
         self._db.execute(_MARK_READ.format(seq=seq, space=space, speaker=message["sender"]).encode())
-        items = _build_columns(self._item | {"arrival": arrival, "dedup_key": key}, len(self._agents))
-        self._db.execute(self._insert["items"], items | {"recipient": self._agents})
+        agents = {"recipient": self._agents}
+        keys = _build_columns({"dedup_key": key, "arrival": arrival}, len(self._agents))
+        self._db.execute(self._insert["dedup_keys"], keys | agents)
         self._db.execute(self._insert["events"], _build_columns(event | {"arrival": arrival}))
+        items = _build_columns(self._item | {"arrival": arrival}, len(self._agents))
+        self._db.execute(self._insert["pending"], items | agents)
         self._db.execute(self._ADD_ACCOUNTS, (self._agents,))
         self._db.execute("COMMIT")
 

@@ -16,7 +16,7 @@ from gatepost.app import open_store
 from tests.support.servers.private_servers import Postgres
 
 #: the tables a push writes; its arrival comes from a sequence
-TABLES: Final = {"events", "items", "accounts"}
+TABLES: Final = {"events", "pending", "dedup_keys", "accounts"}
 
 _NEXT_ARRIVALS: Final = b"SELECT nextval('arrivals') FROM generate_series(1, %s)"
 _ADD_ACCOUNTS: Final = (
@@ -50,9 +50,10 @@ class Inserts:
         self._db = raw.db
         self._final_statement = final_statement
         self._event = read_newest_row(raw, "events")
-        self._item = read_newest_row(raw, "items")
+        self._item, self._key = read_newest_row(raw, "pending"), read_newest_row(raw, "dedup_keys")
         self._insert_events = build_insert("events", self._event, raw.list_columns("events"))
-        self._insert_items = build_insert("items", self._item, raw.list_columns("items"))
+        self._insert_items = build_insert("pending", self._item, raw.list_columns("pending"))
+        self._insert_keys = build_insert("dedup_keys", self._key, raw.list_columns("dedup_keys"))
         self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
@@ -62,29 +63,32 @@ class Inserts:
             self.write(*columns)
         return count / (time.perf_counter() - start)
 
-    def write(self, events: Columns, items: Columns, accounts: Columns) -> None:
+    def write(self, events: Columns, items: Columns, keys: Columns, accounts: Columns) -> None:
         """One transaction."""
         self._db.execute("BEGIN")
         arrivals = [arrival for [arrival] in self._db.execute(_NEXT_ARRIVALS, (len(events["id"]),)).fetchall()]
-        self._db.execute(self._insert_items, items | {"arrival": arrivals})
+        self._db.execute(self._insert_keys, keys | {"arrival": arrivals})
         self._db.execute(self._insert_events, events | {"arrival": arrivals})
+        self._db.execute(self._insert_items, items | {"arrival": arrivals})
         self._db.execute(_ADD_ACCOUNTS, accounts)
         if self._final_statement is not None:
             self._db.execute(self._final_statement)
         self._db.execute("COMMIT")
 
-    def build_columns(self, indexes: range) -> tuple[Columns, Columns, Columns]:
-        """The columns of a batch for events, items and accounts; the arrivals are yet to come."""
+    def build_columns(self, indexes: range) -> tuple[Columns, Columns, Columns, Columns]:
+        """The columns of a batch for events, items, keys and accounts; the arrivals are yet to come."""
         recipients = sorted(self._agents[index % len(self._agents)] for index in indexes)
         events = {name: [value] * len(indexes) for name, value in self._event.items()}
         events["id"] = [_fixtures.create_event_id() for _ in indexes]
         items = {name: [value] * len(indexes) for name, value in self._item.items()}
         items["recipient"] = recipients
-        items["dedup_key"] = [_fixtures.create_key() for _ in indexes]
+        events["dedup_key"] = [_fixtures.create_key() for _ in indexes]
+        keys = {"recipient": recipients, "dedup_key": events["dedup_key"], "arrival": []}
         unique_recipients = sorted(set(recipients))
         return (
             events,
             items,
+            keys,
             {
                 "recipient": unique_recipients,
                 "accepted": [recipients.count(recipient) for recipient in unique_recipients],

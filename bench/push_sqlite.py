@@ -18,7 +18,7 @@ from gatepost.app import open_store
 from gatepost.stores.sqlite import open_file
 
 #: the tables a push writes
-TABLES: Final = {"counters", "events", "items", "accounts"}
+TABLES: Final = {"counters", "events", "pending", "dedup_keys", "accounts"}
 
 _ADVANCE_ARRIVAL: Final = "UPDATE counters SET value = value + ? WHERE name = 'arrival'"
 _ADD_ACCOUNTS: Final = (
@@ -78,8 +78,12 @@ class Inserts:
     def __init__(self, raw: RawSqlite) -> None:
         self._db = raw.db
         self._event = read_newest_row(raw, "events")
-        self._item = read_newest_row(raw, "items")
-        self._insert_events, self._insert_items = build_insert("events", self._event), build_insert("items", self._item)
+        self._item, self._key = read_newest_row(raw, "pending"), read_newest_row(raw, "dedup_keys")
+        self._insert_events, self._insert_items = (
+            build_insert("events", self._event),
+            build_insert("pending", self._item),
+        )
+        self._insert_keys = build_insert("dedup_keys", self._key)
         self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
@@ -89,27 +93,35 @@ class Inserts:
             self.write(*rows)
         return count / (time.perf_counter() - start)
 
-    def write(self, events: Rows, items: Rows, accounts: Rows) -> None:
+    def write(self, events: Rows, items: Rows, keys: Rows, accounts: Rows) -> None:
         """One transaction."""
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute(_ADVANCE_ARRIVAL, (len(events),))
-        self._db.executemany(self._insert_items, items)
+        self._db.executemany(self._insert_keys, keys)
         self._db.executemany(self._insert_events, events)
+        self._db.executemany(self._insert_items, items)
         self._db.executemany(_ADD_ACCOUNTS, accounts)
         self._db.execute("COMMIT")
 
-    def build_rows(self, indexes: range) -> tuple[Rows, Rows, Rows]:
-        """The rows of a batch for events, items and accounts, at so many places after the last push there is."""
+    def build_rows(self, indexes: range) -> tuple[Rows, Rows, Rows, Rows]:
+        """The rows of a batch for events, items, keys and accounts, at so many places after the last push there is."""
         [last_arrival] = self._db.execute("SELECT value FROM counters WHERE name = 'arrival'").fetchone()
         arrivals = [last_arrival + 1 + index for index in indexes]
         recipients = [self._agents[arrival % len(self._agents)] for arrival in arrivals]
-        events = [self._event | {"arrival": arrival, "id": _fixtures.create_event_id()} for arrival in arrivals]
-        items = [
-            self._item | {"recipient": recipient, "arrival": arrival, "dedup_key": _fixtures.create_key()}
-            for recipient, arrival in sorted(zip(recipients, arrivals, strict=True))
+        events = [
+            self._event | {"arrival": arrival, "id": _fixtures.create_event_id(), "dedup_key": _fixtures.create_key()}
+            for arrival in arrivals
         ]
+        places = [
+            {"recipient": recipient, "arrival": arrival, "dedup_key": event["dedup_key"]}
+            for recipient, arrival, event in zip(recipients, arrivals, events, strict=True)
+        ]
+        places.sort(key=lambda place: (place["recipient"], place["arrival"]))
+        items = [{name: place.get(name, value) for name, value in self._item.items()} for place in places]
+        keys = [{name: place[name] for name in self._key} for place in places]
         accounts = [(recipient, recipients.count(recipient)) for recipient in sorted(set(recipients))]
-        return [tuple(row.values()) for row in events], [tuple(row.values()) for row in items], accounts
+        event_rows, item_rows, key_rows = ([tuple(row.values()) for row in rows] for rows in (events, items, keys))
+        return event_rows, item_rows, key_rows, accounts
 
 
 def build_insert(table: str, columns: dict[str, Any]) -> str:

@@ -47,21 +47,27 @@ READER: Final = _fixtures.get_agent_name(0)
 _DATAGRAM: Final = b"x" * 600
 
 _NOTIFY: Final = b"NOTIFY bench"
-_CLAIM: Final = b"""
-WITH taken AS (
-    UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
-        SELECT recipient, arrival FROM items WHERE recipient = %s AND state = 'pending'
-        ORDER BY priority, arrival LIMIT 100 FOR UPDATE SKIP LOCKED
-    ) RETURNING arrival
+_PAST_COLUMNS: Final = "recipient, arrival, priority, is_from_machine, source, wakes, attempts, size, times"
+_CLAIM: Final = f"""
+WITH gone AS (
+    DELETE FROM pending WHERE (recipient, arrival) IN (
+        SELECT recipient, arrival FROM pending WHERE recipient = %s
+        ORDER BY priority, is_from_machine, arrival LIMIT 100 FOR UPDATE SKIP LOCKED
+    ) RETURNING {_PAST_COLUMNS}
+), taken AS (
+    INSERT INTO past ({_PAST_COLUMNS}, state) SELECT {_PAST_COLUMNS}, 'taken' FROM gone RETURNING arrival
 ) SELECT events.* FROM taken JOIN events ON events.arrival = taken.arrival
-"""
-_ACK: Final = b"UPDATE items SET state = 'delivered', ended_at = 0 WHERE recipient = %s AND state = 'claimed'"
+""".encode()
 
+#: a claim on SQLite, in one transaction
+_MOVE_IN_SQLITE: Final = f"""
+INSERT INTO past ({_PAST_COLUMNS}, state)
+SELECT {_PAST_COLUMNS}, 'taken' FROM pending WHERE recipient = ?
+ORDER BY priority, is_from_machine, arrival LIMIT 100
+"""
 _CLAIM_IN_SQLITE: Final = """
-UPDATE items SET state = 'claimed' WHERE (recipient, arrival) IN (
-    SELECT recipient, arrival FROM items WHERE recipient = ? AND state = 'pending'
-    ORDER BY priority, sender_is_person DESC, arrival LIMIT 100
-) RETURNING (SELECT content FROM events WHERE events.arrival = items.arrival)
+DELETE FROM pending WHERE recipient = ? AND EXISTS (SELECT 1 FROM past WHERE past.arrival = pending.arrival)
+RETURNING (SELECT content FROM events WHERE events.arrival = pending.arrival)
 """
 
 #: the floors, in words
@@ -217,10 +223,12 @@ async def _run_sqlite_reader(pipe: ParentPipe, url: str, path: str) -> None:
 
         def read() -> None:
             listener.recv(len(_DATAGRAM))
-            contents = raw.db.execute(_CLAIM_IN_SQLITE, row).fetchall()  # a statement alone is a transaction
+            raw.db.execute("BEGIN IMMEDIATE")
+            raw.db.execute(_MOVE_IN_SQLITE, row)
+            contents = raw.db.execute(_CLAIM_IN_SQLITE, row).fetchall()
+            raw.db.execute("COMMIT")
             received_at = time.perf_counter()
             if contents:
-                raw.db.execute(_ACK.decode().replace("%s", "?"), row)
                 pipe.send(received_at)
 
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
@@ -252,9 +260,7 @@ async def _run_postgres_reader(pipe: ParentPipe, url: str) -> None:
             listener.pgconn.consume_input()
             while listener.pgconn.notifies():
                 if claimer.execute(_CLAIM, row).fetchall():
-                    received_at = time.perf_counter()
-                    claimer.execute(_ACK, row)
-                    pipe.send(received_at)
+                    pipe.send(time.perf_counter())
 
         loop.add_reader(listener.fileno(), read)
         pipe.send("ready")

@@ -160,17 +160,18 @@ class TestDoctor:
         [
             ("UPDATE accounts SET accepted = 7", "accounts", "'analyst' accepted 7 but has 1"),
             (
-                "UPDATE items SET state = 'claimed'",
+                "INSERT INTO past SELECT recipient, arrival, priority, is_from_machine, source, NULL, wakes, 0, size,"
+                " times, NULL, 'taken', NULL, NULL FROM pending",
                 "orphans",
                 "items claimed by nobody: 1, the first is for 'analyst'",
             ),
-            ("DELETE FROM items", "orphans", "events in no inbox: 1, the first is 'evt_"),
+            ("DELETE FROM pending", "orphans", "events in no inbox: 1, the first is 'evt_"),
             (
                 "DELETE FROM inboxes WHERE recipient = 2",
                 "orphans",
                 "entities without name or inbox: 1, the first is 'analyst'",
             ),
-            ("UPDATE items SET arrival = 99", "integrity", "a row of items refers to one of events that is gone"),
+            ("UPDATE pending SET arrival = 99", "integrity", "a row of pending refers to one of events that is gone"),
         ],
     )
     def test_finds_what_is_wrong(self, cli: CommandLine, statement: str, check: str, detail: str) -> None:

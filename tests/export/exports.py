@@ -379,7 +379,12 @@ def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
 def _dump_sqlite(path: str) -> dict[str, list[tuple[Any, ...]]]:
     database = sqlite3.connect(Path(path))
     try:
-        names = [name for [name] in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        names = [
+            name
+            for [name] in database.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            )
+        ]
         return {name: database.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
     finally:
         database.close()

@@ -101,7 +101,7 @@ class TestFormat:
         assert end["unreadable"] == []
 
     def test_a_row_has_the_types_of_json(self, lines: Sequence[bytes]) -> None:
-        row = json.loads(lines[find_line(lines, "items")])["row"]
+        row = json.loads(lines[find_line(lines, "pending")])["row"]
         assert row["wakes"] is True
         assert isinstance(row["arrival"], int)
         assert None not in row.values()
@@ -167,7 +167,7 @@ class TestSecrets:
 def test_nulls_may_be_written_out(kit: Kit, lines: Sequence[bytes]) -> None:
     rows = [json.loads(line) for line in lines]
     for document in rows:
-        if document.get("table") == "items":
+        if document.get("table") == "pending":
             document["row"].setdefault("claim", None)
     import_lines(kit.store, [json.dumps(document).encode() for document in rows])
     check_health(kit.store)
@@ -199,7 +199,7 @@ class TestEmptiness:
     def test_something_of_the_administrators(self, kit: Kit, lines: Sequence[bytes]) -> None:
         kit.store.run_sync(directory.register, EntitySpec(name="admin", kind=EntityKind.HUMAN))
         kit.store.run_sync(push.push_event, Push(to="admin", source="test", content="hello"))
-        self.refuse(kit, lines, "the store is not empty: it has events, items")
+        self.refuse(kit, lines, "the store is not empty: it has events, pending")
 
     def test_what_was_imported_before(self, kit: Kit, lines: Sequence[bytes]) -> None:
         import_lines(kit.store, lines)
@@ -236,20 +236,20 @@ BROKEN: list[tuple[Change, str]] = [
     (lambda lines: replace_line(lines, 5, b"[" * 100_000), "line 6: it is not JSON"),
     (lambda lines: replace_line(lines, 5, b"9" * 9_999), "line 6: it is not JSON"),
     (lambda lines: replace_line(lines, 5, b'{"table":"\xff"}'), "line 6: it is not valid UTF-8"),
-    (lambda lines: replace_line(lines, 5, b'{"table":"items"}'), "line 6: this is neither a row nor the end"),
+    (lambda lines: replace_line(lines, 5, b'{"table":"pending"}'), "line 6: this is neither a row nor the end"),
     (lambda lines: replace_line(lines, 5, b'{"table":"poems","row":{}}'), "line 6: there is no table 'poems'"),
     (lambda lines: replace_line(lines, 5, b'{"table":[1],"row":{}}'), "line 6: there is no table [1]"),
     (lambda lines: replace_line(lines, 5, b'{"table":"leases","row":{}}'), "line 6: there is no table 'leases'"),
-    (lambda lines: replace_line(lines, 5, b'{"table":"items","row":[]}'), "line 6: a row is an object, not []"),
+    (lambda lines: replace_line(lines, 5, b'{"table":"pending","row":[]}'), "line 6: a row is an object, not []"),
     (lambda lines: change_row(lines, "goals", colour="red"), "'goals' has no column 'colour'"),
     (lambda lines: change_row(lines, "events", xid=7), "'events' has no column 'xid'"),
-    (lambda lines: change_row(lines, "items", state=None), "'state' of 'items' is missing"),
-    (lambda lines: change_row(lines, "items", recipient=None), "'recipient' of 'items' is missing"),
-    (lambda lines: change_row(lines, "items", wakes=1), "'wakes' of 'items' must be true or false, not 1"),
-    (lambda lines: change_row(lines, "items", size=True), "'size' of 'items' must be a whole number, not true"),
-    (lambda lines: change_row(lines, "items", size=1.0), "'size' of 'items' must be a whole number, not 1.0"),
-    (lambda lines: change_row(lines, "items", size=float("nan")), "it is not JSON"),
-    (lambda lines: change_row(lines, "items", seen_at=2**63), "'seen_at' of 'items' is out of range"),
+    (lambda lines: change_row(lines, "pending", source=None), "'source' of 'pending' is missing"),
+    (lambda lines: change_row(lines, "pending", recipient=None), "'recipient' of 'pending' is missing"),
+    (lambda lines: change_row(lines, "pending", wakes=1), "'wakes' of 'pending' must be true or false, not 1"),
+    (lambda lines: change_row(lines, "pending", size=True), "'size' of 'pending' must be a whole number, not true"),
+    (lambda lines: change_row(lines, "pending", size=1.0), "'size' of 'pending' must be a whole number, not 1.0"),
+    (lambda lines: change_row(lines, "pending", size=float("nan")), "it is not JSON"),
+    (lambda lines: change_row(lines, "pending", seen_at=2**63), "'seen_at' of 'pending' is out of range"),
     (lambda lines: change_row(lines, "events", content=7), "'content' of 'events' must be a string, not 7"),
     (lambda lines: change_row(lines, "events", content="\x00"), "the content has a NUL character in it"),
     (lambda lines: change_row(lines, "events", content="\ud800"), "the content is not valid Unicode"),
@@ -262,14 +262,17 @@ FORBIDDEN: list[tuple[Change, str]] = [
         lambda lines: [*lines[: find_line(lines, "answers")], *lines[find_line(lines, "answers") + 1 :]],
         "line {before_last}: there should be 2 rows of 'answers' before it, not 1",
     ),
-    (lambda lines: change_row(lines, "items", state="gone"), "the store does not take this row of 'items'"),
+    (lambda lines: change_row(lines, "past", state="gone"), "the store does not take this row of 'past'"),
     (lambda lines: change_row(lines, "entities", name="ana"), "the store does not take this row of 'entities'"),
     (
         lambda lines: change_row(lines, "entities", owner=99),
         "'owner' of 'entities' is 99, and 'entities' has no such row",
     ),
-    (lambda lines: change_row(lines, "items", arrival=99), "'arrival' of 'items' is 99, and 'events' has no such row"),
-    (lambda lines: change_row(lines, "items", claim=99), "'claim' of 'items' is 99, and 'claims' has no such row"),
+    (
+        lambda lines: change_row(lines, "pending", arrival=99),
+        "'arrival' of 'pending' is 99, and 'events' has no such row",
+    ),
+    (lambda lines: change_row(lines, "pending", claim=99), "'claim' of 'pending' is 99, and 'claims' has no such row"),
 ]
 
 
@@ -308,10 +311,10 @@ class TestRefusals:
         assert dump(kit.url) == before
 
     def test_the_line_is_the_right_one_in_the_middle_of_a_batch(self, kit: Kit, lines: Sequence[bytes]) -> None:
-        index = find_line(lines, "items") - 7
+        index = find_line(lines, "past") - 7
         row = json.loads(lines[index])["row"] | {"state": "gone"}
-        with pytest.raises(Invalid, match=f"^line {index + 1}: the store does not take this row of 'items'"):
-            import_lines(kit.store, replace_line(lines, index, json.dumps({"table": "items", "row": row}).encode()))
+        with pytest.raises(Invalid, match=f"^line {index + 1}: the store does not take this row of 'past'"):
+            import_lines(kit.store, replace_line(lines, index, json.dumps({"table": "past", "row": row}).encode()))
         import_lines(kit.store, lines)
         check_health(kit.store)
 

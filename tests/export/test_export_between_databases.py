@@ -204,13 +204,15 @@ class TestManyRows:
 
 EVENTS = """
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?)
-    INSERT INTO events (arrival, id, type, source, content, priority, created_at, hops, trust)
-    SELECT number, 'evt_' || number, 'event', 'test', 'number ' || hex(randomblob(150)), 2, number, 0, 'member'
+    INSERT INTO events (arrival, id, type, source, content, priority, created_at, hops, trust, dedup_key)
+    SELECT
+        number, 'evt_' || number, 'event', 'test', 'number ' || hex(randomblob(150)), 2, number, 0, 'member',
+        'key ' || number
     FROM numbers
 """
 ITEMS = """
-    INSERT INTO items (recipient, arrival, dedup_key, priority, sender_is_person, source, wakes, state, attempts, size)
-    SELECT 1, arrival, 'key ' || arrival, 2, FALSE, 'test', TRUE, 'pending', 0, 10 FROM events
+    INSERT INTO pending (recipient, priority, is_from_machine, arrival, source, wakes, attempts, size, times)
+    SELECT 1, 2, TRUE, arrival, 'test', TRUE, 0, 10, 1 FROM events
 """
 MEASURED = """
 import resource, sys

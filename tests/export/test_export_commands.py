@@ -35,7 +35,7 @@ class TestExport:
         assert [path.name for path in cli.cwd.iterdir()] == ["out.jsonl"]
         document = cli.run_ok("export", "out.jsonl", "--force", "--json").json
         assert document["file"] == "out.jsonl"
-        assert (document["rows"]["entities"], document["rows"]["items"], document["unreadable"]) == (4, 1, [])
+        assert (document["rows"]["entities"], document["rows"]["pending"], document["unreadable"]) == (4, 1, [])
 
     def test_says_how_far_it_is_if_it_takes_long(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(output, "PROGRESS_INTERVAL", 0.0)
@@ -162,10 +162,10 @@ class TestImport:
     def test_through_a_pipe(self, cli: CommandLine) -> None:
         cli.push("--to", "analyst", "hello")
         exported = cli.run_process("export")
-        assert json.loads(exported.out.splitlines()[-1])["end"]["items"] == 1
+        assert json.loads(exported.out.splitlines()[-1])["end"]["pending"] == 1
         other = {"GATEPOST_HOME": str(cli.cwd.parent / "other")}
         imported = cli.run_process("import", "-", "--json", stdin=exported.out.encode(), **other)
-        assert json.loads(imported.out)["rows"]["items"] == 1
+        assert json.loads(imported.out)["rows"]["pending"] == 1
 
     def test_without_stdin(self, empty_cli: CommandLine) -> None:
         process = subprocess.run(

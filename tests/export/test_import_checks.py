@@ -92,10 +92,11 @@ REFUSED_VALUES: list[tuple[str, str, Any]] = [
         for value in ("", "{torn", "NaN", "[1e999]", "1 2", DEEP, DEEPER, r'"\ud800"', r'"\u0000"')
     ),
     ("broadcasts", "priority", 7),
-    ("items", "priority", -1),
-    *(("items", "attempts", value) for value in (-1, 2**15)),
-    ("items", "size", 2**31),
-    ("items", "seen_at", 2**62),
+    ("pending", "priority", -1),
+    ("past", "priority", 5),
+    *(("pending", "attempts", value) for value in (-1, 2**15)),
+    ("pending", "size", 2**31),
+    ("pending", "seen_at", 2**62),
     ("claims", "deadline", 2**62),
     ("inboxes", "fence", 2**63 - 1),
     ("inboxes", "cursor", -1),
@@ -280,7 +281,7 @@ class TestValues:
     def test_at_the_limit_are_taken(self, kit: Kit, lines: Sequence[bytes], data: str) -> None:
         values: dict[str, dict[str, Any]] = {
             "events": {"data": data, "occurred_at": MAX_INSTANT, "hops": 10_000},
-            "items": {"attempts": 2**15 - 1, "size": 2**31 - 1, "expires_at": None},
+            "pending": {"attempts": 2**15 - 1, "size": 2**31 - 1, "expires_at": None},
             "goals": {"priority": -1_000},
             "calls": {"result": "NaN"},
             "inboxes": {"fence": 2**62},
@@ -443,8 +444,8 @@ class TestReferences:
 def test_a_text_that_is_too_long_for_an_index_names_its_line(empty_postgres_url: str, lines: Sequence[bytes]) -> None:
     key = random.Random(1).randbytes(20_000).hex()
     with Kit(empty_postgres_url) as kit:
-        message = "the store does not take this row of 'items': index row"
-        refuse(kit, change_row(lines, "items", dedup_key=key), message, line=find_line(lines, "items") + 1)
+        message = "the store does not take this row of 'dedup_keys': index row"
+        refuse(kit, change_row(lines, "dedup_keys", dedup_key=key), message, line=find_line(lines, "dedup_keys") + 1)
 
 
 def select_rows(documents: Sequence[dict[str, Any]], table: str) -> list[dict[str, Any]]:

@@ -37,7 +37,9 @@ def write_file(cli: CommandLine, lines: Sequence[bytes]) -> str:
 
 
 def count_rows(lines: Sequence[bytes]) -> Counter[str]:
-    return Counter(json.loads(line)["table"] for line in lines[1:-1])
+    """The rows of each table; items were in one table before schema 27."""
+    tables: list[str] = [json.loads(line)["table"] for line in lines[1:-1]]
+    return Counter("items" if table in ("pending", "past") else table for table in tables)
 
 
 @pytest.mark.parametrize("version", range(FIRST, NEWEST + find_file(NEWEST).exists()))

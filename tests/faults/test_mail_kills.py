@@ -24,7 +24,7 @@ REQUIRED_POINTS = {
     *(
         "mail/outgoing/insert",
         "mail/outgoing/insert_recipients",
-        "inbox/items/deliver",
+        "inbox/claims/end",
         "mail/outgoing/set_ack",
         "commit",
     ),
@@ -38,10 +38,7 @@ REQUIRED_POINTS = {
 }
 #: between what belongs together, and around the commits
 CRITICAL_POINTS = [
-    *(
-        (f"after {name}", 1)
-        for name in ("mail/outgoing/insert", "inbox/items/deliver", "ledger/topics/insert_messages")
-    ),
+    *((f"after {name}", 1) for name in ("mail/outgoing/insert", "inbox/claims/end", "ledger/topics/insert_messages")),
     *((f"{moment} commit", nth) for moment in ("before", "after") for nth in (1, 2)),
 ]
 

@@ -27,8 +27,8 @@ from tests.support.races import lift_idle_limit
 from tests.support.waits import LAST_RESORT
 
 ADD_RECIPIENT = Sql(
-    "INSERT INTO items (recipient, arrival, priority, sender_is_person, source, wakes, state, attempts, size)"
-    " SELECT :recipient, arrival, priority, sender_is_person, source, wakes, state, attempts, size FROM items"
+    "INSERT INTO pending (recipient, priority, is_from_machine, arrival, source, wakes, attempts, size, times)"
+    " SELECT :recipient, priority, is_from_machine, arrival, source, wakes, attempts, size, times FROM pending"
 )
 
 

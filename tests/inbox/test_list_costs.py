@@ -17,7 +17,7 @@ from gatepost.inbox.push import actions as push
 from gatepost.stores.statements import PARAMETER, get_statement
 from gatepost.testing import Kit
 
-ARGUMENTS = {"after": 0, "before": 2**60, "limit": 100, "now": 0, "newest_first": 0}
+ARGUMENTS = {"after": 0, "before": 2**60, "limit": 100, "now": 0, "newest_first": 0, "class_priority": 2}
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def kit(tmp_path: Path) -> Iterator[Kit]:
         yield kit
 
 
-@pytest.mark.parametrize("name", ["inbox/item_lists/list_inbox", "inbox/item_lists/list_inbox_broadcasts"])
+@pytest.mark.parametrize(
+    "name", [f"inbox/item_lists/{name}" for name in ("list_past", "list_pending", "list_inbox_broadcasts")]
+)
 def test_a_list_of_an_inbox_reads_no_events_of_others(kit: Kit, tmp_path: Path, name: str) -> None:
     steps_before = count_steps(tmp_path, name)
     kit.store.run_sync(push.push_all, [Push(to="ben", source="test", content="Hello") for _ in range(1_000)])

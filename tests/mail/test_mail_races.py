@@ -35,9 +35,7 @@ def list_notices(race: Race, name: str = "ann") -> list[str]:
     return [item.event.content for item in pending_items if item.event.type is EventType.SYSTEM]
 
 
-@pytest.mark.parametrize(
-    "before", ["inbox/claims/end", "inbox/items/deliver", "mail/outgoing/list_awaited", "mail/outgoing/lock", None]
-)
+@pytest.mark.parametrize("before", ["inbox/claims/end", "mail/outgoing/list_awaited", "mail/outgoing/lock", None])
 def test_two_who_read_it_at_once_are_told_of_once(race: Race, before: str | None) -> None:
     sent = send(race)
     first, second = race.take_claim("bob"), race.take_claim("cem")

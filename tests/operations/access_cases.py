@@ -417,7 +417,10 @@ def _read_tables(url: str) -> dict[str, list[str]]:
     if url.startswith("sqlite:"):
         with sqlite3.connect(parse_sqlite_path(url)) as sqlite_connection:
             tables = [
-                name for (name,) in sqlite_connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                name
+                for (name,) in sqlite_connection.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+                )
             ]
             return {name: sorted(map(repr, sqlite_connection.execute(f'SELECT * FROM "{name}"'))) for name in tables}
     with psycopg.connect(url) as connection:

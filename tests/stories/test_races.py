@@ -62,7 +62,7 @@ def test_two_claims_share_nothing(race: Race) -> None:
 
 def test_a_claim_never_gets_what_expires_meanwhile(race: Race) -> None:
     event = race.push_event(ttl=MINUTE)
-    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/items/take") as claim_future:
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/item_changes/leave") as claim_future:
         race.clock.advance(MINUTE)
         assert race.store.run_sync(expiry.expire_items) == 1
     assert claim_future.result(LAST_RESORT).claim is None
@@ -83,7 +83,7 @@ def test_what_is_being_claimed_does_not_expire(race: Race) -> None:
 def test_what_is_discarded_meanwhile_is_not_claimed(race: Race) -> None:
     first = race.push_event("1")
     race.push_event("2")
-    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/items/take") as claim_future:
+    with race.pause_midway(inbox.claim, "ann", owner="me", before="inbox/item_changes/leave") as claim_future:
         race.store.run_sync(inbox_items.discard, first)
     assert list_contents(claim_future.result(LAST_RESORT)) == ["2"]
     assert race.is_consistent()
@@ -134,7 +134,7 @@ def test_a_repeat_of_what_is_just_reaped_is_accepted_anew(race: Race) -> None:
     race.ack(race.take_claim())
     race.clock.advance(Policy().remember)
     with race.pause_midway(
-        push.push_event, build_push("new", dedup_key="k"), before="inbox/items/find_by_key"
+        push.push_event, build_push("new", dedup_key="k"), before="inbox/dedup_keys/find_events"
     ) as push_future:
         assert race.store.run_sync(retention.reap) > 0
     assert push_future.result(LAST_RESORT).deliveries[0].duplicate is False
@@ -238,7 +238,7 @@ def test_nothing_is_stuck_in_a_claim_that_ends_while_more_is_pulled(race: Race, 
     claim = race.take_claim(limit=1)
     race.clock.advance(MINUTE)
     with race.pause_midway(
-        inbox.pull, claim.id, owner="me", fence=claim.fence, before="inbox/items/take"
+        inbox.pull, claim.id, owner="me", fence=claim.fence, before="inbox/item_changes/leave"
     ) as pull_future:
         if ending == "lapse":
             end_future = race.start_blocked(expiry.lapse_claims)

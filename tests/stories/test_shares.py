@@ -305,7 +305,7 @@ class TestWriters:
             return push_actions.push_all(tx, pushes)
 
         first, repeat = ctx.store.run_sync(push_counted), ctx.store.run_sync(push_counted)
-        assert statements.count("inbox/items/find_by_key") == len(pushes)
+        assert statements.count("inbox/dedup_keys/find_events") == len(pushes)
         for pushed, repeated in zip(first, repeat, strict=True):
             assert isinstance(pushed, PushResult)
             assert isinstance(repeated, PushResult)

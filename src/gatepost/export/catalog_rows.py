@@ -197,6 +197,8 @@ def repair(tx: Transaction) -> None:
     """Change the inserted rows so that accounts balance, and every item and event belongs to an inbox."""
     for statement in (
         "export/repairs/items",
+        "export/repairs/taken_items",
+        "export/repairs/dedup_keys",
         "export/repairs/events",
         "export/repairs/names",
         "export/repairs/inboxes",

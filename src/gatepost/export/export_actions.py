@@ -4,7 +4,7 @@ Write the whole store as lines of JSON, from SQLite or PostgreSQL alike. `export
     {"gatepost":"export","format":2,"schema":17,"createdAt":"2026-02-18T09:00:00Z","secrets":false}
     {"table":"entities","row":{"number":1,"name":"admin","kind":"human",...}}     one line for each row, parents first
     ...
-    {"end":{"entities":4,"items":14,...},"unreadable":[]}                         the number of rows of each table
+    {"end":{"entities":4,"pending":14,...},"unreadable":[]}                         the number of rows of each table
 
 A row has the columns of its table that are not NULL. Times are microseconds, booleans are true and false, and JSON that
 the store keeps as text stays that text. So a row arrives unchanged, whichever database it goes to.
@@ -33,7 +33,8 @@ from gatepost.stores import statements
 FORMAT: Final = 2
 #: every table but `leases` and `schema_version`, each after those that it refers to; `counters` are set, not inserted
 TABLES: Final = (  # noqa: SIM905
-    "entities names inboxes accounts sessions events broadcasts claims items attention spaces members messages"
+    "entities names inboxes accounts sessions events broadcasts claims pending past dedup_keys attention"
+    " spaces members messages"
     " agents memories goals minds runs steps calls gates waiters resolutions decisions respondents answers plans"
     " outgoing outgoing_recipients work_items ledger_accounts ledger_payers ledger_steps topics topic_messages"
     " connections triggers channel_cursors route_rules unrouted channel_sessions pairings shared_entries"

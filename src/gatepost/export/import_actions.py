@@ -34,6 +34,8 @@ from gatepost.residents import agent_config_json as agent_config
 from gatepost.stores import statements
 from gatepost.stores.statements import ConstraintViolation
 
+#: tables of older schemas, whose rows the migrations have moved to others
+_FORMER_TABLES: Final = ("items",)
 #: tables that may have rows in an empty store: the administrator registers when a store is opened, and has keys
 _ADMINISTRATOR_TABLES: Final = frozenset({"entities", "names", "inboxes", "accounts", "keys"})
 #: bytes
@@ -69,7 +71,7 @@ def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = Fals
     schema, _ = statements.read_schema_version(tx)
     if head.schema != schema:
         raise Invalid(f"line 1: the export has schema {head.schema}, and this store has {schema}")
-    tables = catalog.read_tables(tx, TABLES)
+    tables = catalog.read_tables(tx, (*TABLES, *_FORMER_TABLES))
     _prepare_store(tx, tables)
     importer = _Importer(tx, tables, repair=repair, has_secrets=head.has_secrets, is_scratch=is_scratch)
     end: dict[str, Any] | None = None
@@ -85,7 +87,7 @@ def import_store(tx: Transaction, lines: Iterable[bytes], *, repair: bool = Fals
                 raise Invalid(f"line {number}: this is neither a row nor the end of an export")
     if end is None:
         raise Invalid(f"line {number} is the last, and not the end of an export: the rest is missing")
-    for name in (COUNTERS, *TABLES):
+    for name in (COUNTERS, *TABLES, *_FORMER_TABLES):
         count, expected = importer.lines[name], end.get(name, 0)
         if type(expected) is not int or count != expected:
             raise Invalid(

@@ -112,7 +112,7 @@ _COLUMN_CHECKS: Final[Sequence[tuple[str, *tuple[Check, ...]]]] = (
     ("entities.name entities.team entities.role", address.check_name),
     ("events.type gates.event_type", EventType),
     ("events.trust", Trust),
-    ("events.priority broadcasts.priority items.priority decisions.urgency", Priority),
+    ("events.priority broadcasts.priority pending.priority past.priority decisions.urgency", Priority),
     ("events.data messages.data outgoing.data", _check_data),
     ("jobs.payload calls.result", _check_depth),
     ("idempotency_keys.body", lambda value: _check_depth(value or "null")),

@@ -59,9 +59,8 @@ from gatepost.gates.decision import (
 )
 from gatepost.gates.gate import GateKind, GateSpec
 from gatepost.gates.proposed_action import Arguments
-from gatepost.inbox import item_rows as items
 from gatepost.inbox.event import CHAIN_PAUSE
-from gatepost.inbox.push import hop_actions as chains
+from gatepost.inbox.push import dedup_key_rows as dedup_keys, hop_actions as chains
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores.row_mapping import fetch_number, get_columns
 
@@ -290,7 +289,7 @@ def find_outcome_event(tx: Reader, decision: Decision) -> str | None:
     last, asker = decision.last_answer, directory.find(tx, decision.asker)
     if last is None:
         return None
-    return items.find_by_key(tx, [asker.number], build_event_key(decision, last.iteration)).get(asker.number)
+    return dedup_keys.find_events(tx, [asker.number], build_event_key(decision, last.iteration)).get(asker.number)
 
 
 def _get_question_fields(question: Question) -> dict[str, Any]:

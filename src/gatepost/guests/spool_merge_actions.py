@@ -151,7 +151,7 @@ def _mark_items_delivered(
     pending_arrivals = sorted({item.arrival for item in stored_items if item.state is ItemState.PENDING})
     if pending_arrivals:
         receipt = inbox.begin_claim(tx, recipient, fence, terms)
-        tx.fetch_later("inbox/items/take", recipient=recipient.number, arrivals=pending_arrivals, claim=receipt.id)
+        items.take_later(tx, recipient.number, pending_arrivals, receipt.id)
         inbox.ack(tx, receipt.id, owner=terms.owner, fence=fence)
 
 

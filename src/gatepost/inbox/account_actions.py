@@ -44,6 +44,7 @@ def find_orphans(tx: Reader) -> list[str]:
     for statement, label, link in (
         ("inbox/integrity/count_lost_events", "events in no inbox", "is"),
         ("inbox/integrity/count_stuck_items", "items claimed by nobody", "is for"),
+        ("inbox/integrity/count_lost_keys", "dedup keys of no item", "is"),
         ("inbox/integrity/count_incomplete_entities", "entities without name or inbox", "is"),
     ):
         row = fetch_row(tx, statement)

@@ -55,7 +55,9 @@ def take(tx: Transaction, recipient: Entity, cursor: int, last: int | None = Non
     last = fetch_number(tx, "inbox/broadcasts/read_last_number") if last is None else last
     if last <= cursor:
         return
-    count = tx.execute("inbox/broadcasts/materialise", recipient=recipient.number, cursor=cursor, last=last, now=tx.now)
+    new_broadcasts = {"recipient": recipient.number, "cursor": cursor, "last": last, "now": tx.now}
+    tx.execute_later("inbox/broadcasts/take_keys", **new_broadcasts)
+    count = tx.execute("inbox/broadcasts/take", **new_broadcasts)
     tx.execute_later("inbox/inboxes/advance", recipient=recipient.number, cursor=last)
     if count:
         tx.add_to_account(recipient.number, "accepted", count)

@@ -6,8 +6,8 @@ Why no item is lost, and no item is given to two readers at once:
 
 - Every claim on an inbox locks the inbox's row (`items.lock_inbox`) first: claims happen one after the other, each
   with a higher fence.
-- An item changes hands only by an update that names the state it must be in. Ack, release and lapse all end the
-  claim's own row first, and only one of them finds it open.
+- An item changes hands only by a statement that takes it out of the pending items, or puts it back. Ack, release and
+  lapse all end the claim's own row first, and only one of them finds it open.
 - A drain's claim has a deadline by the database's clock. After it, the next claim (or the janitor) takes the items
   back. Until then a late ack still counts: the items were shown, and nobody else has them.
 - A claim of kind `session` holds what a hook has printed: it is the drain's claim, extended (`extend`) until a reply of
@@ -296,14 +296,12 @@ def ack(tx: Transaction, id: str, *, owner: str, fence: int, recipient: str | No
     another inbox.
     """
     _check_claim(tx, id, owner, fence, recipient)
-    read_end = items.end_claim_later(tx, id, owner, fence, "acked")
-    count = tx.execute("inbox/items/deliver", claim=id, owner=owner, fence=fence, now=tx.now)
-    claim = read_end()
+    claim = items.end_claim(tx, id, owner, fence, "acked")
     if claim is None:
         raise _build_claim_error(tx, id)
     if claim.has_awaited_mail:
         tx.react(ItemsRead(claim.number))
-    return count
+    return claim.item_count
 
 
 def release(
@@ -321,9 +319,10 @@ def release(
 
 
 def _fail_or_kill_items(tx: Transaction, claim: EndedClaim, failed_events: Sequence[str]) -> int:
-    """Count a failure of these items, and return how many. One that fails for the `policy.attempts`-th time dies."""
+    """Count a failure of these items. One that fails for the `policy.attempts`-th time dies; return how many do."""
     attempts, events = tx.policy.attempts, list(failed_events)
-    return tx.execute("inbox/items/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
+    rows = tx.fetch_all("inbox/item_changes/fail", claim=claim.number, events=events, attempts=attempts, now=tx.now)
+    return sum(row.state == "dead" for row in rows)
 
 
 def _find_other_sources(tx: Transaction, recipient: int, first: Sequence[Candidate], limit: int) -> list[Candidate]:
@@ -359,9 +358,9 @@ def _fill_claim(
     """Put the selected items under the claim, without those that another verb has taken meanwhile."""
     size_limits = {choice.arrival: choice.size_limit for choice in selection}
     arrivals = sorted(size_limits)
-    read_taken = tx.fetch_later("inbox/items/take", recipient=recipient, arrivals=arrivals, claim=claim.id)
+    read_taken = items.take_later(tx, recipient, arrivals, claim.id)
     selected_items = items.read(tx, recipient, arrivals)
-    taken_arrivals = {row.arrival for row in read_taken()}
+    taken_arrivals = set(read_taken())
     batch_items = [item for item in selected_items if item.event.arrival in taken_arrivals]
     return Batch(
         claim=claim,

@@ -38,6 +38,7 @@ class EndedClaim(Struct, frozen=True):
 
     number: int
     recipient: str
+    item_count: int
     #: whether it has items that are mail, and the sender waits to hear that it was read
     has_awaited_mail: bool
 

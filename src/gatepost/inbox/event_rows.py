@@ -12,7 +12,7 @@ from gatepost.stores.row_mapping import fetch_row, zip_columns
 
 _COLUMNS: Final = (
     "arrival id type source sender subject content data priority created_at "
-    "ref_type ref_id route_channel route_session hops trust occurred_at"
+    "ref_type ref_id route_channel route_session hops trust occurred_at dedup_key"
 )
 
 
@@ -76,6 +76,7 @@ def insert(tx: Transaction, events: Sequence[tuple[Event, int | None, str | None
             event.hops,
             event.trust.value,
             event.source_time,
+            event.dedup_key,
         )
         for event, sender, data in events
     ]

@@ -21,4 +21,4 @@ def lapse_claims(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
 
 def expire_items(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Mark items past their time as expired; no claim has taken them since then anyway."""
-    return tx.execute("inbox/items/expire", now=tx.now, limit=limit)
+    return items.expire(tx, limit)

@@ -26,7 +26,7 @@ from gatepost.errors import Conflict, NotFound, Refused
 from gatepost.inbox import broadcast_actions as broadcasts, claim_actions as claims, item_rows as items
 from gatepost.inbox.claim_actions import ClaimTerms
 from gatepost.inbox.event import Event, FindSentEvent, Item, ItemsDiscarded, ItemsRead, ItemState, Push
-from gatepost.inbox.push import actions as push, hop_actions as chains
+from gatepost.inbox.push import actions as push, dedup_key_rows as dedup_keys, hop_actions as chains
 from gatepost.stores.row_mapping import get_columns
 
 #: agents that have not taken a broadcast yet, and are shown
@@ -75,12 +75,8 @@ def mark_done(tx: Transaction, name: str, event: str) -> Item:
 
 def mark_seen(tx: Transaction, name: str, events: Sequence[str]) -> int:
     """Record that an entity has seen items, in any state; return how many it had not seen before."""
-    return tx.execute(
-        "inbox/items/mark_seen",
-        recipient=directory.find_live(tx, name).number,
-        events=[find_event_id(tx, event) for event in events],
-        now=tx.now,
-    )
+    recipient = directory.find_live(tx, name).number
+    return items.mark_seen(tx, recipient, [find_event_id(tx, event) for event in events])
 
 
 def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
@@ -99,7 +95,7 @@ def discard(tx: Transaction, event: str, name: str | None = None) -> list[Item]:
         replace(item, state=ItemState.DISCARDED, ended_at=tx.now)
         for number, item in event_items
         if _compute_state(item, tx.now) in (ItemState.PENDING, ItemState.DEAD)
-        and items.change_state(tx, number, item, ItemState.DISCARDED, ended_at=tx.now)
+        and items.discard(tx, number, [item.event.arrival])
     ]
     for item in discarded_items:
         signal_change(tx, item.recipient, "discard")
@@ -122,7 +118,7 @@ def replay(tx: Transaction, event: str, name: str | None = None, *, is_new_chain
             continue
         match _compute_state(item, tx.now):
             case ItemState.DEAD | ItemState.EXPIRED | ItemState.DISCARDED:
-                if items.change_state(tx, number, item, ItemState.PENDING):
+                if items.replay(tx, number, item):
                     new_event = replace(item.event, expires_at=None)
                     replayed_items.append(Item(event=new_event, recipient=item.recipient, seen_at=item.seen_at))
                     tx.after_commit(Signal(Topic("inbox", item.recipient), "replay", new_event))
@@ -149,12 +145,12 @@ def close_items(tx: Transaction, recipients: Sequence[Entity], key: str, *, acto
     be many of them: the state of each item decides.
     """
     for recipient in recipients:
-        for event in items.find_by_key(tx, [recipient.number], key).values():
+        for event in dedup_keys.find_events(tx, [recipient.number], key).values():
             for _, item in items.list_by_event(tx, event, recipient.number):
                 if item.state is ItemState.PENDING and recipient.kind is EntityKind.HUMAN:
                     _deliver_with_receipt(tx, recipient, 0, item, actor.name if actor is not None else "gatepost")
                 elif item.state is ItemState.PENDING:
-                    items.change_state(tx, recipient.number, item, ItemState.DISCARDED, ended_at=tx.now)
+                    items.discard(tx, recipient.number, [item.event.arrival])
 
 
 def signal_change(tx: Transaction, recipient: str, cause: str) -> None:
@@ -169,7 +165,7 @@ def _deliver_with_receipt(tx: Transaction, person: Entity, fence: int, item: Ite
     """
     receipt = claims.begin_claim(tx, person, fence, ClaimTerms(owner=owner, kind="person"))
     items.end_claim(tx, receipt.id, owner, fence, "acked")
-    if not items.change_state(tx, person.number, item, ItemState.DELIVERED, claim=receipt.number, ended_at=tx.now):
+    if not items.take_later(tx, person.number, [item.event.arrival], receipt.id)():
         return False
     tx.react(ItemsRead(receipt.number))
     return True
@@ -211,6 +207,6 @@ def measure_lines_again(tx: Transaction, event: Renamed) -> None:
     """Add the bytes by which a longer display name makes the lines of an entity's events longer."""
     growth = count_bytes(render_name(event.display)) - count_bytes(render_name(event.entity.display))
     if growth > 0:  # a size never shrinks: not every line has its sender in it, and a shorter line does no harm
-        for statement in ("inbox/items/grow_sizes", "inbox/items/grow_claimed_sizes"):
+        for statement in ("inbox/item_changes/grow_sizes", "inbox/item_changes/grow_claimed_sizes"):
             tx.execute_later(statement, sender=event.entity.number, name=event.entity.name, growth=growth)
         tx.execute_later("inbox/broadcasts/grow_sizes", sender=event.entity.number, growth=growth)

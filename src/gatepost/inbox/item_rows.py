@@ -2,9 +2,13 @@
 Items, one event in one inbox each, and the claims on them. A claim locks the row of its inbox, which has the fence and
 the broadcast cursor.
 
-A list of items (`list_page`) has two parts: the items that are stored, and the broadcasts that agents have not taken
-yet, each as the item that it will be. Each part is read by a statement of its own in its order, and they are merged
-here: a query over both would make PostgreSQL sort all items. A transaction that reads sees both at one moment.
+Pending items are in one table, in the order in which they get into a batch, and items that are not pending any more are
+in another (`take_later` and others move them). The keys of both are in a third.
+
+A list of items (`list_page`) has several parts: the pending items of each priority, those that are past, and the
+broadcasts that agents have not taken yet, each as the item that it will be. Each part is read by a statement of its own
+in its order, and they are merged here: a query over all would make the database sort all items. A transaction that
+reads sees all at one moment.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +27,7 @@ from gatepost.inbox.event_rows import find_first_arrival
 from gatepost.stores.row_mapping import Mapper, fetch_number, fetch_row, load_json, zip_columns
 
 ITEM_COLUMNS: Final = "recipient arrival dedup_key priority sender_is_person source expires_at wakes size"
+_PENDING_COLUMNS: Final = "recipient arrival priority is_from_machine source expires_at wakes size"
 
 #: items among which the prompts of a channel session are looked for
 _MAX_PROMPT_ITEMS: Final = 1_000
@@ -42,31 +47,20 @@ NewItem = tuple[int, int, str | None, int, bool, str, Instant | None, bool, int]
 _CLAIM: Final = Mapper(Claim)
 
 
-def insert(tx: Transaction, rows: Sequence[NewItem]) -> set[tuple[int, int]]:
-    """Store items, except repeats of a key; return the (arrival, recipient) of the new ones."""
-    row_count = tx.execute_many("inbox/items/insert", zip_columns(ITEM_COLUMNS, rows))
-    if row_count == len(rows):
-        return {(row[1], row[0]) for row in rows}
-    return {
-        (row.arrival, row.recipient)
-        for row in tx.fetch_all("inbox/items/find_present", arrivals=sorted({row[1] for row in rows}))
-    }
-
-
-def find_by_key(tx: Reader, recipients: Sequence[int], key: str) -> dict[int, str]:
-    """Return the id of the first event with this key, by recipient."""
-    rows = tx.fetch_all("inbox/items/find_by_key", recipients=list(recipients), dedup_key=key)
-    return {row.recipient: row.event for row in rows}
-
-
-def free_keys(tx: Transaction, recipients: Sequence[int], key: str) -> None:
-    """Take this key from items that are not pending any more, so that another item can have it."""
-    tx.execute_later("inbox/items/free_keys", recipients=list(recipients), dedup_key=key, now=tx.now)
+def insert(tx: Transaction, rows: Sequence[NewItem]) -> None:
+    """Store pending items, which have taken their keys."""
+    values = [
+        (recipient, arrival, priority, not is_person, *rest)
+        for recipient, arrival, _, priority, is_person, *rest in rows
+    ]
+    tx.execute_many_later("inbox/items/insert", zip_columns(_PENDING_COLUMNS, values))
 
 
 def count_repeat(tx: Transaction, recipients: Sequence[int], key: str) -> dict[int, int]:
     """Count a repeat of the pending items with this key; return how often each has come, by recipient."""
-    rows = tx.fetch_all("inbox/items/count_repeat", recipients=list(recipients), dedup_key=key, growth=_TIMES_LENGTH)
+    rows = tx.fetch_all(
+        "inbox/item_changes/count_repeat", recipients=list(recipients), dedup_key=key, growth=_TIMES_LENGTH
+    )
     return {row.recipient: row.times for row in rows}
 
 
@@ -178,35 +172,108 @@ def list_by_broadcast(tx: Reader, event: str, limit: int) -> list[Item]:
     return [build_item(row) for row in tx.fetch_all("inbox/items/list_by_broadcast", event=event, limit=limit)]
 
 
-def change_state(
+def take_later(
+    tx: Transaction, recipient: int, arrivals: Sequence[int], claim: str, *, not_expired_at: Instant = 0
+) -> Callable[[], list[int]]:
+    """
+    Put pending items under the claim with this id. Return a function that returns the arrivals of those that still were
+    pending, and not past their time, once another statement has run.
+    """
+    return _leave_later(tx, recipient, arrivals, "taken", claim=claim, not_expired_at=not_expired_at)
+
+
+def discard(tx: Transaction, recipient: int, arrivals: Sequence[int], *, not_expired_at: Instant = 0) -> int:
+    """Discard items that are pending or dead; return how many."""
+    read_pending = _leave_later(tx, recipient, arrivals, "discarded", ended_at=tx.now, not_expired_at=not_expired_at)
+    dead_count = tx.execute("inbox/item_changes/discard_dead", recipient=recipient, arrivals=list(arrivals), now=tx.now)
+    return len(read_pending()) + dead_count
+
+
+def _leave_later(
     tx: Transaction,
     recipient: int,
-    item: Item,
-    state: ItemState,
+    arrivals: Sequence[int],
+    state: str,
     *,
-    claim: int | None = None,
+    claim: str | None = None,
     ended_at: Instant | None = None,
-) -> bool:
-    """Change the state in which an item was read to another; return False if it was no longer in that state."""
-    row_count = tx.execute(
-        "inbox/items/change_state",
-        recipient=recipient,
-        arrival=item.event.arrival,
-        from_state=item.state,
-        to_state=state,
-        claim=claim,
-        ended_at=ended_at,
+    not_expired_at: Instant,
+) -> Callable[[], list[int]]:
+    place = {"recipient": recipient, "arrivals": list(arrivals)}
+    fetch = tx.fetch_later(
+        "inbox/item_changes/leave", **place, state=state, claim=claim, ended_at=ended_at, now=not_expired_at
     )
-    return row_count == 1
+    tx.execute_later("inbox/item_changes/remove_pending", **place)
+    return lambda: [row.arrival for row in fetch()]
+
+
+def expire(tx: Transaction, limit: int) -> int:
+    """Let items that are past their time expire; return how many."""
+    arrivals: dict[int, list[int]] = {}
+    rows = tx.fetch_all("inbox/item_changes/expire", now=tx.now, limit=limit)
+    for row in rows:
+        arrivals.setdefault(row.recipient, []).append(row.arrival)
+    for recipient, expired in arrivals.items():
+        tx.execute_later("inbox/item_changes/remove_pending", recipient=recipient, arrivals=expired)
+    return len(rows)
+
+
+def replay(tx: Transaction, recipient: int, item: Item) -> bool:
+    """Make an item that has ended pending again; return False if it is no longer in the state in which it was read."""
+    place: dict[str, Any] = {"recipient": recipient, "arrival": item.event.arrival}
+    if item.state is ItemState.PENDING:  # past its time
+        return tx.fetch_one("inbox/item_changes/replay_pending", **place) is not None
+    row = tx.fetch_one("inbox/item_changes/replay", **place, state=item.state)
+    _remove_past_later(tx, recipient, [item.event.arrival])
+    return row is not None
+
+
+def undo_complete(
+    tx: Transaction, recipient: int, arrivals: Sequence[int], receipt: str | None, since: Instant
+) -> list[int]:
+    """Make items pending again that a person was done with; return their arrivals."""
+    rows = tx.fetch_all(
+        "inbox/item_changes/undo_complete",
+        recipient=recipient,
+        arrivals=list(arrivals),
+        receipt=receipt,
+        since=since,
+    )
+    undone = [row.arrival for row in rows]
+    _remove_past_later(tx, recipient, undone)
+    return undone
+
+
+def _remove_past_later(tx: Transaction, recipient: int, arrivals: Sequence[int]) -> None:
+    tx.execute_later("inbox/item_changes/remove_past", recipient=recipient, arrivals=list(arrivals))
 
 
 def release(tx: Transaction, claim: int) -> int:
-    return tx.execute("inbox/items/release", claim=claim)
+    """Make the items of a claim that has ended pending again; return how many."""
+    count = tx.execute("inbox/item_changes/release", claim=claim)
+    tx.execute_later("inbox/item_changes/remove_released", claim=claim)
+    return count
+
+
+def mark_seen(tx: Transaction, recipient: int, events: Sequence[str]) -> int:
+    """Record that items were seen; return how many were not seen before."""
+    parameters = {"recipient": recipient, "events": list(events), "now": tx.now}
+    return sum(
+        tx.execute(statement, **parameters)
+        for statement in ("inbox/item_changes/mark_pending_seen", "inbox/item_changes/mark_past_seen")
+    )
 
 
 def reap(tx: Transaction, before: Instant, limit: int) -> list[tuple[int, int, str, Instant]]:
-    """Delete items that ended before then; return the recipient, the arrival, the state and the end of each."""
-    rows = tx.fetch_all("inbox/items/reap", before=before, limit=limit)
+    """
+    Delete items that ended before then, and their keys; return the recipient, the arrival, the state and the end of
+    each.
+    """
+    fetch_ended = tx.fetch_later("inbox/item_changes/reap", before=before, limit=limit)
+    rows = tx.fetch_all("inbox/item_changes/reap_delivered", before=before, limit=limit) + fetch_ended()
+    if rows:
+        columns = {"recipient": [row.recipient for row in rows], "arrival": [row.arrival for row in rows]}
+        tx.execute_many_later("inbox/dedup_keys/remove", columns)
     return [(row.recipient, row.arrival, row.state, row.ended_at) for row in rows]
 
 
@@ -259,19 +326,41 @@ def list_page(
         "before": (after or _END) if newest_first else _END,
         "limit": limit,
     }
+    merged = _MergedPage(tx, newest_first)
     if recipient is not None:
-        stored = "inbox/item_lists/list_inbox_newest" if newest_first else "inbox/item_lists/list_inbox"
-        broadcasts = "inbox/item_lists/list_inbox_broadcasts"
         parameters["recipient"] = recipient
+        merged.add(tx.fetch_page("inbox/item_lists/list_inbox_broadcasts", newest_first=newest_first, **parameters))
+        merged.add(
+            tx.fetch_page(
+                "inbox/item_lists/list_past_newest" if newest_first else "inbox/item_lists/list_past", **parameters
+            )
+        )
+        for row in tx.fetch_all("inbox/items/list_classes", recipient=recipient):
+            section = {"class_priority": row.priority, "class_is_from_machine": row.is_from_machine}
+            merged.add(
+                tx.fetch_page(
+                    "inbox/item_lists/list_pending_newest" if newest_first else "inbox/item_lists/list_pending",
+                    **section,
+                    **parameters,
+                )
+            )
     else:
-        stored = "inbox/item_lists/list_all_newest" if newest_first else "inbox/item_lists/list_all"
-        broadcasts = "inbox/item_lists/list_all_broadcasts"
         parameters |= {"last_arrival": after, "last_recipient": after_recipient}
         if after_recipient is not None:  # the rest of the last arrival comes first
             parameters |= {"before": after + 1} if newest_first else {"after": parameters["after"] - 1}
-    merged = _MergedPage(tx, newest_first)
-    merged.add(tx.fetch_page(broadcasts, newest_first=newest_first, **parameters))
-    merged.add(tx.fetch_page(stored, **parameters))
+        merged.add(tx.fetch_page("inbox/item_lists/list_all_broadcasts", newest_first=newest_first, **parameters))
+        merged.add(
+            tx.fetch_page(
+                "inbox/item_lists/list_all_past_newest" if newest_first else "inbox/item_lists/list_all_past",
+                **parameters,
+            )
+        )
+        merged.add(
+            tx.fetch_page(
+                "inbox/item_lists/list_all_pending_newest" if newest_first else "inbox/item_lists/list_all_pending",
+                **parameters,
+            )
+        )
     return [build_item(row, tx.now) for row in merged.end(limit)]
 
 
@@ -383,7 +472,7 @@ def end_claim_later(tx: Transaction, id: str, owner: str, fence: int, outcome: s
 
     def read() -> EndedClaim | None:
         row = next(iter(fetch()), None)
-        return EndedClaim(row.number, row.recipient, bool(row.has_awaited_mail)) if row else None
+        return EndedClaim(row.number, row.recipient, row.item_count, bool(row.has_awaited_mail)) if row else None
 
     return read
 

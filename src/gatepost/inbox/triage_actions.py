@@ -79,12 +79,10 @@ def complete(tx: Transaction, name: str, selection: Selection) -> TriageResult:
         return TriageResult(0, has_more)
     receipt = claims.begin_claim(tx, person, fence, ClaimTerms(owner=person.name, kind="person"))
     items.end_claim(tx, receipt.id, person.name, fence, "acked")
-    rows = tx.fetch_all(
-        "inbox/items/complete", recipient=person.number, arrivals=arrivals, claim=receipt.number, now=tx.now
-    )
+    done = items.take_later(tx, person.number, arrivals, receipt.id, not_expired_at=tx.now)()
     tx.react(ItemsRead(receipt.number))
     signal_change(tx, person.name, "done")
-    return TriageResult(len(rows), has_more, receipt.id)
+    return TriageResult(len(done), has_more, receipt.id)
 
 
 def undo(tx: Transaction, name: str, *, events: Sequence[str] = (), receipt: str | None = None) -> int:
@@ -95,20 +93,15 @@ def undo(tx: Transaction, name: str, *, events: Sequence[str] = (), receipt: str
     if (receipt is None) == (not events):
         raise Invalid("say what to undo: `events` or `receipt`")
     person, _ = _lock(tx, name)
-    rows = tx.fetch_all(
-        "inbox/items/undo_complete",
-        recipient=person.number,
-        arrivals=list(_find_arrivals(tx, person, events)) if events else [],
-        receipt=receipt,
-        since=tx.now - UNDO_TIME,
-    )
-    if not rows:
+    arrivals = list(_find_arrivals(tx, person, events)) if events else []
+    undone = items.undo_complete(tx, person.number, arrivals, receipt, tx.now - UNDO_TIME)
+    if not undone:
         raise Conflict(
             f"nothing of {person.name!r} was done in the last {UNDO_TIME // SECOND} s that can be undone",
             hint="`gatepost inbox replay EVENT` delivers an event again",
         )
     signal_change(tx, person.name, "undo")
-    return len(rows)
+    return len(undone)
 
 
 def discard(tx: Transaction, name: str, selection: Selection) -> TriageResult:
@@ -122,12 +115,11 @@ def discard(tx: Transaction, name: str, selection: Selection) -> TriageResult:
         if item.event.type is EventType.DECISION
     }
     others = [arrival for arrival in arrivals if arrival not in questions]
-    filters = {"recipient": recipient.number, "arrivals": others}
-    rows = tx.fetch_all("inbox/items/discard", **filters, now=tx.now) if others else []
-    if not rows and questions:
+    count = items.discard(tx, recipient.number, others, not_expired_at=tx.now) if others else 0
+    if not count and questions:
         raise Conflict("questions are not discarded with others", hint="answer them, or discard each by itself")
     signal_change(tx, recipient.name, "discard")
-    return TriageResult(len(rows), has_more)
+    return TriageResult(count, has_more)
 
 
 def snooze(
@@ -154,7 +146,7 @@ def snooze(
     arrivals, has_more = _select(tx, recipient, selection, "snoozed", (ItemState.PENDING,))
     rows = (
         tx.fetch_all(
-            "inbox/items/hide",
+            "inbox/item_changes/hide",
             recipient=recipient.number,
             arrivals=arrivals,
             until=returns_at,
@@ -172,7 +164,7 @@ def unsnooze(tx: Transaction, name: str, selection: Selection) -> TriageResult:
     """Show snoozed items again now."""
     recipient, _ = _lock(tx, name)
     arrivals, has_more = _select(tx, recipient, selection, "shown again", (ItemState.PENDING,))
-    rows = tx.fetch_all("inbox/items/unhide", recipient=recipient.number, arrivals=arrivals) if arrivals else []
+    rows = tx.fetch_all("inbox/item_changes/unhide", recipient=recipient.number, arrivals=arrivals) if arrivals else []
     if selection.filters is None and not rows:
         raise Conflict(f"no such item of {recipient.name!r} is snoozed")
     _signal_return(tx, recipient, [row.arrival for row in rows])
@@ -181,7 +173,7 @@ def unsnooze(tx: Transaction, name: str, selection: Selection) -> TriageResult:
 
 def return_due(tx: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Show the items whose time has come, and wake their recipients; return how many."""
-    rows = tx.fetch_all("inbox/items/unhide_due", now=tx.now, limit=limit)
+    rows = tx.fetch_all("inbox/item_changes/unhide_due", now=tx.now, limit=limit)
     arrivals: dict[str, list[int]] = {}
     for row in rows:
         arrivals.setdefault(row.name, []).append(row.arrival)
@@ -194,10 +186,10 @@ def return_awaited(tx: Transaction, pushed: PersonsReached) -> None:
     """Show the items of people that have waited for one of these events, which they have just got."""
     new_events = pushed.events
     recipients = {entity.number: entity for _, persons in new_events for entity in persons}
-    for row in tx.fetch_all("inbox/items/list_awaited", recipients=sorted(recipients)):
+    for row in tx.fetch_all("inbox/item_changes/list_awaited", recipients=sorted(recipients)):
         person = recipients[row.recipient]
         if any(person in persons and is_awaited(row.awaits, event) for event, persons in new_events):
-            returned = tx.fetch_all("inbox/items/unhide_awaiting", recipient=person.number, awaits=row.awaits)
+            returned = tx.fetch_all("inbox/item_changes/unhide_awaiting", recipient=person.number, awaits=row.awaits)
             _signal_return(tx, person, [item.arrival for item in returned])
 
 

@@ -115,7 +115,7 @@ def flood(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flood]:
 def read_stored_ids(gateway: GuardedGateway) -> dict[TriggerNumber, str]:
     """The id of each trigger's event, once nobody writes any more."""
     with open_database_alone(gateway.store) as query:
-        rows = query("SELECT i.dedup_key, e.id FROM items i JOIN events e ON e.arrival = i.arrival")
+        rows = query("SELECT e.dedup_key, e.id FROM items i JOIN events e ON e.arrival = i.arrival")
     ids = {int(key.removeprefix("by:ana/trigger:flood:")): event for key, event in rows}
     assert len(ids) == len(rows), "a trigger is there twice"
     return ids

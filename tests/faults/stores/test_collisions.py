@@ -159,7 +159,7 @@ def test_the_first_is_reaped_while_a_repeat_is_answered(postgres_crew_url: str) 
         reaped_counts: list[int] = []
 
         def on_point(point: str) -> None:
-            if point == "before inbox/items/find_by_key" and not reaped_counts:
+            if point == "before inbox/dedup_keys/find_events" and not reaped_counts:
                 reaped_counts.append(reaper.run_sync(retention.reap))
 
         watch_store(store, on_point)

@@ -7,7 +7,7 @@ SELECT
 FROM sqlite_schema t
 JOIN pragma_table_info(t.name) c
 LEFT JOIN pragma_foreign_key_list(t.name) f ON f."from" = c.name
-WHERE t.type = 'table'
+WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'
 ORDER BY t.name, c.cid
 
 -- name: list_columns (postgres)

@@ -1,9 +1,27 @@
 -- name: items
--- Items without an open claim are pending again.
-UPDATE items
-SET state = 'pending', claim = NULL
-WHERE state = 'claimed'
-    AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.number = items.claim AND c.ended_at IS NULL)
+-- Items that were taken by a claim that is lost, or that gave them back, are pending again. `taken_items` follows.
+INSERT INTO pending
+    (recipient, priority, is_from_machine, arrival, source, expires_at, wakes, attempts, size, times, seen_at)
+SELECT recipient, priority, is_from_machine, arrival, source, expires_at, wakes, attempts, size, times, seen_at
+FROM past
+WHERE state = 'taken'
+    AND NOT EXISTS (
+        SELECT 1 FROM claims c WHERE c.number = past.claim AND (c.ended_at IS NULL OR c.outcome = 'acked')
+    )
+
+-- name: taken_items
+DELETE FROM past
+WHERE state = 'taken'
+    AND NOT EXISTS (
+        SELECT 1 FROM claims c WHERE c.number = past.claim AND (c.ended_at IS NULL OR c.outcome = 'acked')
+    )
+
+-- name: dedup_keys
+-- A key without an item would make every event that has it a repeat of nothing.
+DELETE FROM dedup_keys
+WHERE NOT EXISTS (
+    SELECT 1 FROM items i WHERE i.recipient = dedup_keys.recipient AND i.arrival = dedup_keys.arrival
+)
 
 -- name: events
 -- Events without items belong to no inbox.

@@ -106,7 +106,9 @@ FROM gates g
 JOIN events e ON e.arrival = (
     SELECT min(d.arrival)
     FROM (
-        SELECT i.arrival FROM items i WHERE i.recipient = g.owner AND i.arrival > g.since
+        SELECT i.arrival FROM past i WHERE i.recipient = g.owner AND i.arrival > g.since
+        UNION ALL
+        SELECT i.arrival FROM pending i WHERE +i.recipient = g.owner AND i.arrival > g.since
         UNION ALL
         SELECT b.arrival FROM broadcasts b WHERE b.arrival > g.since AND (b.sender IS NULL OR b.sender <> g.owner)
     ) d
@@ -153,7 +155,11 @@ WITH new_events AS MATERIALIZED (
 deliveries AS MATERIALIZED (
     SELECT f.*, i.recipient
     FROM new_events f
-    CROSS JOIN items i ON i.arrival = f.arrival
+    CROSS JOIN pending i ON i.arrival = f.arrival
+    UNION ALL
+    SELECT f.*, i.recipient
+    FROM new_events f
+    CROSS JOIN past i ON i.arrival = f.arrival
     UNION ALL
     {broadcast_deliveries}
 )
@@ -173,7 +179,12 @@ WITH new_events AS MATERIALIZED (
 deliveries AS MATERIALIZED (
     SELECT f.*, i.recipient
     FROM new_events f
-    CROSS JOIN LATERAL (SELECT recipient FROM items WHERE items.arrival = f.arrival OFFSET 0) AS i
+    CROSS JOIN LATERAL (
+        SELECT recipient FROM pending WHERE pending.arrival = f.arrival
+        UNION ALL
+        SELECT recipient FROM past WHERE past.arrival = f.arrival
+        OFFSET 0
+    ) AS i
     UNION ALL
     {broadcast_deliveries}
 )

@@ -63,8 +63,8 @@ WHERE n.name = :agent
     AND (
         EXISTS (
             SELECT 1
-            FROM items i
-            WHERE i.recipient = n.entity AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+            FROM pending i
+            WHERE i.recipient = n.entity AND i.wakes
                 AND i.priority <= {max_priority}
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
@@ -72,7 +72,7 @@ WHERE n.name = :agent
         OR EXISTS (
             SELECT 1
             FROM claims c
-            JOIN items i ON i.claim = c.number
+            JOIN past i ON i.claim = c.number
             WHERE c.recipient = n.entity AND c.ended_at IS NULL AND c.deadline <= :now
                 AND i.priority <= {max_priority}
         )
@@ -92,8 +92,8 @@ FROM (
     WHERE v.arrival = (
         SELECT min(i.arrival)
         FROM names n
-        JOIN items i ON i.recipient = n.entity
-        WHERE n.name = :agent AND i.state = 'pending' AND i.priority > -1 AND i.wakes
+        JOIN pending i ON i.recipient = n.entity
+        WHERE n.name = :agent AND i.wakes
             AND i.priority <= {max_priority}
             AND (i.expires_at IS NULL OR i.expires_at > :now)
             AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
@@ -102,7 +102,7 @@ FROM (
     SELECT c.deadline
     FROM names n
     JOIN claims c ON c.recipient = n.entity
-    JOIN items i ON i.claim = c.number
+    JOIN past i ON i.claim = c.number
     WHERE n.name = :agent AND c.ended_at IS NULL AND c.deadline <= :now AND i.priority <= {max_priority}
     UNION ALL
     SELECT o.created_at
@@ -167,10 +167,12 @@ WHERE r.is_lost OR t.until IS NOT NULL
 -- Those that did not wake because of its attention count from its end; a critical item counts at once.
 SELECT v.id, e.name AS agent
 FROM (SELECT DISTINCT entity FROM sessions) g
-JOIN entities e ON e.number = g.entity AND e.retired_at IS NULL
-JOIN items i ON i.recipient = g.entity AND i.state = 'pending' AND i.priority IN (0, 1) AND i.wakes
+CROSS JOIN entities e
+CROSS JOIN pending i
 JOIN events v ON v.arrival = i.arrival AND v.created_at <= :unseen_before AND v.created_at > :unseen_after
-WHERE (i.expires_at IS NULL OR i.expires_at > :now)
+WHERE e.number = g.entity AND e.retired_at IS NULL
+    AND i.recipient = g.entity AND i.priority IN (0, 1) AND i.wakes
+    AND (i.expires_at IS NULL OR i.expires_at > :now)
     AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
     AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = g.entity)
     AND NOT EXISTS (
@@ -178,7 +180,7 @@ WHERE (i.expires_at IS NULL OR i.expires_at > :now)
     )
     AND NOT EXISTS (
         SELECT 1
-        FROM items d
+        FROM dedup_keys d
         WHERE d.dedup_key = CAST(:unseen_key AS TEXT) || v.id || '/' || e.name
             AND d.recipient IN (SELECT o.number FROM entities o WHERE o.number = e.owner OR o.name = 'admin')
     )

@@ -4,10 +4,10 @@ Push events into inboxes.
 `push_all` takes many pushes and returns an outcome for each: an event with, for every recipient, whether it is a
 duplicate; or an error that concerns that push alone. It runs the same few statements, however many pushes there are:
 
-    resolve the names -> take arrivals -> check each -> items -> events -> counts and signals
+    resolve the names -> take arrivals -> check each -> dedup keys -> events -> items -> counts and signals
 
-Items are inserted before events, because only items can detect a duplicate: the unique key (recipient, dedup key)
-refuses it. If all items of an event are refused, the event is not stored, so a duplicate changes nothing.
+Dedup keys are inserted first, because only they can detect a duplicate: the unique key (recipient, dedup key) refuses
+it. If all keys of an event are refused, the event is not stored, so a duplicate changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ from gatepost.inbox.event import (
     Sender,
     Trust,
 )
-from gatepost.inbox.push import dedup_keys as dedup, event_limits, hop_actions as chains
+from gatepost.inbox.push import dedup_key_rows as keys, dedup_keys as dedup, event_limits, hop_actions as chains
 from gatepost.inbox.wake_actions import OPEN_RECEPTION, FindReceptions, Reception
 
 #: the dedup keys of alerts by Gatepost itself begin with it
@@ -354,9 +354,10 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         return
     for draft in drafts:
         if draft.is_counted and draft.event.dedup_key is not None:
-            items.free_keys(tx, [recipient.number for recipient in draft.recipients], draft.event.dedup_key)
+            keys.free(tx, [recipient.number for recipient in draft.recipients], draft.event.dedup_key)
     # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
-    new_items = items.insert(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    new_rows = keys.take(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    new_items = {(row[1], row[0]) for row in new_rows}
     for draft in drafts:
         draft.new_recipients = {
             entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
@@ -371,6 +372,7 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         events.insert(
             tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in new_drafts]
         )
+        items.insert(tx, new_rows)
     for draft in new_drafts:
         for recipient in draft.recipients:
             if recipient.number in draft.new_recipients:
@@ -397,7 +399,7 @@ def _build_result(
         recipient.number for recipient in draft.recipients if recipient.number not in draft.new_recipients
     ]
     first_events = (
-        items.find_by_key(tx, duplicate_numbers, draft.event.dedup_key)
+        keys.find_events(tx, duplicate_numbers, draft.event.dedup_key)
         if duplicate_numbers and draft.event.dedup_key is not None
         else {}
     )

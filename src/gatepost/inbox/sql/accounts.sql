@@ -19,11 +19,22 @@ FROM entities e
 LEFT JOIN accounts t ON t.recipient = e.number
 LEFT JOIN (
     SELECT
-        recipient, state, count(*) AS items,
-        sum(CASE WHEN state = 'pending' AND hidden_until > :now THEN 1 ELSE 0 END) AS hidden
-    FROM items
+        recipient, 'pending' AS state, count(*) AS items, sum(CASE WHEN hidden_until > :now THEN 1 ELSE 0 END) AS hidden
+    FROM pending
     WHERE CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT)
-    GROUP BY recipient, state
+    GROUP BY recipient
+    UNION ALL
+    SELECT
+        p.recipient,
+        CASE WHEN p.state <> 'taken' THEN p.state WHEN c.outcome = 'acked' THEN 'delivered' ELSE 'claimed' END,
+        p.items, 0
+    FROM (
+        SELECT recipient, state, claim, count(*) AS items
+        FROM past
+        WHERE CAST(:recipient AS BIGINT) IS NULL OR recipient = CAST(:recipient AS BIGINT)
+        GROUP BY recipient, state, claim
+    ) p
+    LEFT JOIN claims c ON c.number = p.claim
 ) i ON i.recipient = e.number
 WHERE CAST(:recipient AS BIGINT) IS NULL OR e.number = CAST(:recipient AS BIGINT)
 GROUP BY e.number, e.name, t.accepted

@@ -23,19 +23,33 @@ WHERE b.sender = :sender AND e.created_at > :since
 -- name: read_last_number
 SELECT coalesce(max(number), 0) AS number FROM broadcasts
 
--- name: materialise
-INSERT INTO items
-    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
-SELECT
-    :recipient, b.arrival, b.dedup_key, b.priority, b.sender_is_person, b.source, b.expires_at, b.wakes,
-    'pending', 0, b.size
+-- name: new_broadcasts (part)
 FROM broadcasts b
 WHERE b.number > :cursor
     AND b.number <= :last
     AND (b.sender IS NULL OR b.sender <> :recipient)
     AND (b.expires_at IS NULL OR b.expires_at > :now)
-ORDER BY b.number
+
+-- name: take_keys
+INSERT INTO dedup_keys (recipient, dedup_key, arrival)
+SELECT CAST(:recipient AS BIGINT), b.dedup_key, b.arrival
+{new_broadcasts}
 ON CONFLICT DO NOTHING
+
+-- name: take
+-- Those whose key the inbox did not know: `take_keys` comes first.
+INSERT INTO pending
+    (recipient, priority, is_from_machine, arrival, source, expires_at, wakes, attempts, size, times)
+SELECT
+    CAST(:recipient AS BIGINT), b.priority, NOT b.sender_is_person, b.arrival, b.source, b.expires_at, b.wakes, 0,
+    b.size, 1
+{new_broadcasts}
+    AND EXISTS (
+        SELECT 1
+        FROM dedup_keys k
+        WHERE k.recipient = :recipient AND k.dedup_key = b.dedup_key AND k.arrival = b.arrival
+    )
+ORDER BY b.number
 
 -- name: reap
 -- Those that every live agent has taken or missed, and the expired ones. A number is never used again.

@@ -14,15 +14,16 @@ UPDATE claims SET kind = 'session', deadline = :deadline
 WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL AND kind IN ('drain', 'session')
 
 -- name: end
--- Only its owner, with its fence, ends an open claim. That no sender waits to hear of its items is nearly always so, and
+-- Only its owner, with its fence, ends an open claim; if it is acked, its items are delivered. That no sender waits to hear of its items is nearly always so, and
 -- saves the reader a statement.
 UPDATE claims SET ended_at = :now, outcome = :outcome
 WHERE id = :id AND owner = :owner AND fence = :fence AND ended_at IS NULL
 RETURNING
     number,
     (SELECT e.name FROM entities e WHERE e.number = claims.recipient) AS recipient,
+    (SELECT count(*) FROM past i WHERE i.claim = claims.number) AS item_count,
     EXISTS (
-        SELECT 1 FROM items i JOIN outgoing o ON o.arrival = i.arrival AND o.ack IN ('pending', 'overdue')
+        SELECT 1 FROM past i JOIN outgoing o ON o.arrival = i.arrival AND o.ack IN ('pending', 'overdue')
         WHERE i.claim = claims.number
     ) AS has_awaited_mail
 
@@ -77,7 +78,8 @@ RETURNING claims.number, (SELECT name FROM entities WHERE entities.number = clai
 SELECT c.number
 FROM claims c
 WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
-    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
+    AND NOT EXISTS (SELECT 1 FROM past i WHERE i.claim = c.number)
+    AND NOT EXISTS (SELECT 1 FROM pending i WHERE i.claim = c.number)
 ORDER BY c.ended_at
 LIMIT :limit
 

@@ -26,20 +26,20 @@ LEFT JOIN LATERAL (
 -- name: insert (sqlite)
 INSERT INTO events
     (arrival, id, type, source, sender, subject, content, data, priority, created_at,
-     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at)
+     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at, dedup_key)
 VALUES
     (:arrival, :id, :type, :source, :sender, :subject, :content, :data, :priority, :created_at,
-     :ref_type, :ref_id, :route_channel, :route_session, :hops, :trust, :occurred_at)
+     :ref_type, :ref_id, :route_channel, :route_session, :hops, :trust, :occurred_at, :dedup_key)
 
 -- name: insert (postgres)
 INSERT INTO events
     (arrival, id, type, source, sender, subject, content, data, priority, created_at,
-     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at)
+     ref_type, ref_id, route_channel, route_session, hops, trust, occurred_at, dedup_key)
 SELECT * FROM unnest(
     :arrival::bigint[], :id::text[], :type::text[], :source::text[], :sender::bigint[], :subject::text[],
     :content::text[], :data::text[], :priority::smallint[], :created_at::bigint[],
     :ref_type::text[], :ref_id::text[], :route_channel::text[], :route_session::text[], :hops::smallint[],
-    :trust::text[], :occurred_at::bigint[]
+    :trust::text[], :occurred_at::bigint[], :dedup_key::text[]
 )
 
 -- name: read_hops
@@ -52,5 +52,6 @@ SELECT arrival FROM events WHERE arrival IN :arrivals[] ORDER BY arrival FOR UPD
 -- Those of these events that have no items any more.
 DELETE FROM events
 WHERE arrival IN :arrivals[]
-    AND NOT EXISTS (SELECT 1 FROM items i WHERE i.arrival = events.arrival)
+    AND NOT EXISTS (SELECT 1 FROM pending i WHERE i.arrival = events.arrival)
+    AND NOT EXISTS (SELECT 1 FROM past i WHERE i.arrival = events.arrival)
     AND NOT EXISTS (SELECT 1 FROM broadcasts b WHERE b.arrival = events.arrival)

@@ -30,13 +30,12 @@ UPDATE inboxes SET fence = fence + 1 WHERE recipient = :recipient RETURNING fenc
 
 -- name: list_pending
 -- Recipients with pending items after a number, and whether an item should wake them that no process works on.
--- Recipients are stepped through by the index, so the cost grows with those who have pending items only. Every priority
--- is over -1; the condition makes SQLite use the index of pending items, however many were delivered.
+-- Recipients are stepped through by the index, so the cost grows with those who have pending items only.
 WITH RECURSIVE step (recipient, steps) AS (
-    SELECT (SELECT min(recipient) FROM items WHERE state = 'pending' AND recipient > :after), 1
+    SELECT (SELECT min(recipient) FROM pending WHERE recipient > :after), 1
     UNION ALL
     SELECT
-        (SELECT min(i.recipient) FROM items i WHERE i.state = 'pending' AND i.recipient > step.recipient),
+        (SELECT min(i.recipient) FROM pending i WHERE i.recipient > step.recipient),
         steps + 1
     FROM step
     WHERE step.recipient IS NOT NULL AND steps < :limit
@@ -48,8 +47,8 @@ SELECT
         AND e.retired_at IS NULL
         AND EXISTS (
             SELECT 1
-            FROM items i
-            WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
+            FROM pending i
+            WHERE i.recipient = e.number
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
                 AND i.priority <= coalesce((
@@ -66,7 +65,7 @@ ORDER BY e.number
 
 -- name: has_items
 -- True if an agent has anything to read: a pending item, an item of a claim past its deadline, or a broadcast that it
--- has not taken. Every priority is over -1; the condition makes SQLite use the index of pending items.
+-- has not taken.
 SELECT TRUE AS has_items
 FROM names n
 JOIN entities e ON e.number = n.entity AND e.kind = 'agent' AND e.retired_at IS NULL
@@ -75,8 +74,8 @@ WHERE n.name = :agent
     AND (
         EXISTS (
             SELECT 1
-            FROM items i
-            WHERE i.recipient = e.number AND i.state = 'pending' AND i.priority > -1
+            FROM pending i
+            WHERE i.recipient = e.number
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         )
@@ -89,6 +88,8 @@ WHERE n.name = :agent
             WHERE b.number > x.cursor
                 AND (b.sender IS NULL OR b.sender <> e.number)
                 AND (b.expires_at IS NULL OR b.expires_at > :now)
-                AND NOT EXISTS (SELECT 1 FROM items i WHERE i.recipient = e.number AND i.dedup_key = b.dedup_key)
+                AND NOT EXISTS (
+                    SELECT 1 FROM dedup_keys k WHERE k.recipient = e.number AND k.dedup_key = b.dedup_key
+                )
         )
     )

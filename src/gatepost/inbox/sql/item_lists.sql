@@ -1,12 +1,13 @@
--- name: item (part)
+-- name: item_columns (part)
 SELECT
     i.recipient, i.arrival, r.name AS recipient_name,
     e.id, e.type, e.source, s.name AS sender_name, s.display AS sender_display, s.kind AS sender_kind,
-    e.subject, e.content, e.data, i.priority, i.dedup_key, e.created_at, i.expires_at,
+    e.subject, e.content, e.data, i.priority, e.dedup_key, e.created_at, i.expires_at,
     e.ref_type, e.ref_id, e.route_channel, e.route_session, e.hops, e.trust, i.wakes,
     i.state, i.attempts, i.seen_at, i.ended_at, c.kind AS claim_kind, c.owner AS claim_owner, c.taken_at AS claim_at,
     e.occurred_at, i.times, i.hidden_until, i.awaits
-FROM items i
+
+-- name: item_joins (part)
 JOIN events e ON e.arrival = i.arrival
 JOIN entities r ON r.number = i.recipient
 LEFT JOIN entities s ON s.number = e.sender
@@ -63,21 +64,47 @@ LEFT JOIN claims c ON c.number = i.claim
         OR LOWER(COALESCE(subject, '') || ' ' || content) LIKE LOWER(CAST(:pattern AS TEXT)) ESCAPE '!'
     )
 
--- name: list_inbox
--- The items of an inbox between two arrivals. The arrivals of items and events are the same; both are limited, because
--- PostgreSQL may read either first.
-{item}
+-- name: list_past
+-- The items of an inbox between two arrivals that are not pending. The arrivals of items and events are the same; both
+-- are limited, because PostgreSQL may read either first.
+{item_columns}
+FROM past_items i
+{item_joins}
 WHERE i.recipient = :recipient AND i.arrival > :after AND i.arrival < :before
     AND e.arrival > :after AND e.arrival < :before
     {item_filters}
 ORDER BY i.arrival
 LIMIT :limit
 
--- name: list_inbox_newest
+-- name: list_past_newest
 -- The same backwards.
-{item}
+{item_columns}
+FROM past_items i
+{item_joins}
 WHERE i.recipient = :recipient AND i.arrival > :after AND i.arrival < :before
     AND e.arrival > :after AND e.arrival < :before
+    {item_filters}
+ORDER BY i.arrival DESC
+LIMIT :limit
+
+-- name: list_pending
+-- The pending items of an inbox of one priority, of people or of machines, between two arrivals.
+{item_columns}
+FROM pending_items i
+{item_joins}
+WHERE i.recipient = :recipient AND i.priority = :class_priority AND i.is_from_machine = :class_is_from_machine
+    AND i.arrival > :after AND i.arrival < :before AND e.arrival > :after AND e.arrival < :before
+    {item_filters}
+ORDER BY i.arrival
+LIMIT :limit
+
+-- name: list_pending_newest
+-- The same backwards.
+{item_columns}
+FROM pending_items i
+{item_joins}
+WHERE i.recipient = :recipient AND i.priority = :class_priority AND i.is_from_machine = :class_is_from_machine
+    AND i.arrival > :after AND i.arrival < :before AND e.arrival > :after AND e.arrival < :before
     {item_filters}
 ORDER BY i.arrival DESC
 LIMIT :limit
@@ -93,10 +120,12 @@ ORDER BY
     CASE WHEN CAST(:newest_first AS BOOLEAN) THEN -recipient ELSE recipient END
 LIMIT :limit
 
--- name: list_all
--- The items of all inboxes between two arrivals. The items of one arrival are in the order of their recipients; a page
--- that begins among them begins after a recipient.
-{item}
+-- name: list_all_pending
+-- The pending items of all inboxes between two arrivals. The items of one arrival are in the order of their recipients; a
+-- page that begins among them begins after a recipient.
+{item_columns}
+FROM pending_items i
+{item_joins}
 WHERE i.arrival > :after AND i.arrival < :before
     AND e.arrival > :after AND e.arrival < :before
     AND (
@@ -108,9 +137,43 @@ WHERE i.arrival > :after AND i.arrival < :before
 ORDER BY i.arrival, i.recipient
 LIMIT :limit
 
--- name: list_all_newest
+-- name: list_all_pending_newest
 -- The same backwards.
-{item}
+{item_columns}
+FROM pending_items i
+{item_joins}
+WHERE i.arrival > :after AND i.arrival < :before
+    AND e.arrival > :after AND e.arrival < :before
+    AND (
+        CAST(:last_recipient AS BIGINT) IS NULL
+        OR i.arrival <> :last_arrival
+        OR i.recipient < CAST(:last_recipient AS BIGINT)
+    )
+    {item_filters}
+ORDER BY i.arrival DESC, i.recipient DESC
+LIMIT :limit
+
+-- name: list_all_past
+-- The same for items that are not pending.
+{item_columns}
+FROM past_items i
+{item_joins}
+WHERE i.arrival > :after AND i.arrival < :before
+    AND e.arrival > :after AND e.arrival < :before
+    AND (
+        CAST(:last_recipient AS BIGINT) IS NULL
+        OR i.arrival <> :last_arrival
+        OR i.recipient > CAST(:last_recipient AS BIGINT)
+    )
+    {item_filters}
+ORDER BY i.arrival, i.recipient
+LIMIT :limit
+
+-- name: list_all_past_newest
+-- The same backwards.
+{item_columns}
+FROM past_items i
+{item_joins}
 WHERE i.arrival > :after AND i.arrival < :before
     AND e.arrival > :after AND e.arrival < :before
     AND (

@@ -1,78 +1,57 @@
 -- name: insert (sqlite)
-INSERT INTO items
-    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
+INSERT INTO pending
+    (recipient, priority, is_from_machine, arrival, source, expires_at, wakes, attempts, size, times)
 VALUES
-    (:recipient, :arrival, :dedup_key, :priority, :sender_is_person, :source, :expires_at, :wakes, 'pending', 0, :size)
-ON CONFLICT DO NOTHING
+    (:recipient, :priority, :is_from_machine, :arrival, :source, :expires_at, :wakes, 0, :size, 1)
 
 -- name: insert (postgres)
-INSERT INTO items
-    (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, state, attempts, size)
-SELECT recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, 'pending', 0, size
+INSERT INTO pending
+    (recipient, priority, is_from_machine, arrival, source, expires_at, wakes, attempts, size, times)
+SELECT recipient, priority, is_from_machine, arrival, source, expires_at, wakes, 0, size, 1
 FROM unnest(
-    :recipient::bigint[], :arrival::bigint[], :dedup_key::text[], :priority::smallint[], :sender_is_person::boolean[],
-    :source::text[], :expires_at::bigint[], :wakes::boolean[], :size::integer[]
-) AS item (recipient, arrival, dedup_key, priority, sender_is_person, source, expires_at, wakes, size)
-ON CONFLICT DO NOTHING
-
--- name: find_present
-SELECT arrival, recipient FROM items WHERE arrival IN :arrivals[]
-
--- name: find_by_key
-SELECT i.recipient, e.id AS event
-FROM items i
-JOIN events e ON e.arrival = i.arrival
-WHERE i.recipient IN :recipients[] AND i.dedup_key = :dedup_key
-
--- name: free_keys
--- An alert is a repeat only while an equal one is pending: others give their key up.
-UPDATE items SET dedup_key = dedup_key || ':' || arrival
-WHERE recipient IN :recipients[] AND dedup_key = :dedup_key AND (state <> 'pending' OR expires_at <= :now)
-
--- name: count_repeat
--- The line says how often it came, so it gets longer, once.
-UPDATE items SET times = times + 1, size = size + CASE times WHEN 1 THEN :growth ELSE 0 END
-WHERE recipient IN :recipients[] AND dedup_key = :dedup_key AND state = 'pending'
-RETURNING recipient, times
+    :recipient::bigint[], :priority::smallint[], :is_from_machine::boolean[], :arrival::bigint[], :source::text[],
+    :expires_at::bigint[], :wakes::boolean[], :size::integer[]
+) AS item (recipient, priority, is_from_machine, arrival, source, expires_at, wakes, size)
 
 -- name: list_candidates
 -- The first in the order in which items get into a batch.
-SELECT arrival, priority, sender_is_person, source, size
-FROM items
+SELECT arrival, priority, NOT is_from_machine AS sender_is_person, source, size
+FROM pending
 WHERE recipient = :recipient
-    AND state = 'pending'
     AND (expires_at IS NULL OR expires_at > :now)
     AND (hidden_until IS NULL OR hidden_until <= :now)
-ORDER BY priority, sender_is_person DESC, arrival
+ORDER BY priority, is_from_machine, arrival
 LIMIT :limit
 
 -- name: list_candidates_at
-SELECT arrival, priority, sender_is_person, source, size
-FROM items
-WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
+SELECT arrival, priority, NOT is_from_machine AS sender_is_person, source, size
+FROM pending
+WHERE recipient = :recipient AND arrival IN :arrivals[]
     AND (hidden_until IS NULL OR hidden_until <= :now)
 
 -- name: read_states (sqlite)
 -- Items of a recipient by their keys, or by the ids of their events. Both parts begin with the keys or ids: a recipient
 -- may have many items.
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
+SELECT e.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM json_each(:keys) k
-CROSS JOIN items i ON i.recipient = :recipient AND i.dedup_key = k.value AND i.dedup_key IS NOT NULL
+CROSS JOIN dedup_keys d ON d.recipient = :recipient AND d.dedup_key = k.value
+CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = d.arrival
 JOIN events e ON e.arrival = i.arrival
 UNION
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
+SELECT e.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM json_each(:events) k
 CROSS JOIN events e ON e.id = k.value
 CROSS JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 
 -- name: read_states (postgres)
 -- Items of a recipient by their keys, or by the ids of their events.
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
-FROM items i
+SELECT e.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
+FROM dedup_keys d
+JOIN items i ON i.recipient = :recipient AND i.arrival = d.arrival
 JOIN events e ON e.arrival = i.arrival
-WHERE i.recipient = :recipient AND i.dedup_key IN :keys[]
+WHERE d.recipient = :recipient AND d.dedup_key IN :keys[]
 UNION
-SELECT i.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
+SELECT e.dedup_key, e.id AS event, i.arrival, i.state, i.expires_at, i.hidden_until
 FROM events e
 JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 WHERE e.id IN :events[]
@@ -80,13 +59,13 @@ WHERE e.id IN :events[]
 -- name: list_source_heads
 -- The first few items of each source that is not among those seen: sources are stepped through by the index.
 WITH RECURSIVE step (source, steps) AS (
-    SELECT (SELECT min(source) FROM items WHERE recipient = :recipient AND state = 'pending'), 1
+    SELECT (SELECT min(source) FROM pending WHERE recipient = :recipient), 1
     UNION ALL
     SELECT
         (
             SELECT min(i.source)
-            FROM items i
-            WHERE i.recipient = :recipient AND i.state = 'pending' AND i.source > step.source
+            FROM pending i
+            WHERE i.recipient = :recipient AND i.source > step.source
         ),
         steps + 1
     FROM step
@@ -99,28 +78,27 @@ other (source) AS (
     ORDER BY source
     LIMIT :max_sources
 )
-SELECT i.arrival, i.priority, i.sender_is_person, i.source, i.size
+SELECT i.arrival, i.priority, NOT i.is_from_machine AS sender_is_person, i.source, i.size
 FROM other
-JOIN items i ON i.recipient = :recipient AND i.arrival IN (
+JOIN pending i ON i.recipient = :recipient AND i.arrival IN (
     SELECT j.arrival
-    FROM items j
-    WHERE j.recipient = :recipient AND j.state = 'pending' AND j.source = other.source
+    FROM pending j
+    WHERE j.recipient = :recipient AND j.source = other.source
         AND (j.expires_at IS NULL OR j.expires_at > :now)
         AND (j.hidden_until IS NULL OR j.hidden_until <= :now)
     ORDER BY j.priority, j.arrival
     LIMIT :per_source
 )
-ORDER BY i.priority, i.sender_is_person DESC, i.arrival
+ORDER BY i.priority, i.is_from_machine, i.arrival
 LIMIT :limit
 
 -- name: count_pending
--- Counted up to a limit, so that the cost is bounded. Every priority is over -1; the condition makes SQLite use the
--- index of pending items, however many were delivered.
+-- Counted up to a limit, so that the cost is bounded.
 SELECT count(*) AS total
 FROM (
     SELECT 1 AS waiting
-    FROM items
-    WHERE recipient = :recipient AND state = 'pending' AND priority > -1 AND (expires_at IS NULL OR expires_at > :now)
+    FROM pending
+    WHERE recipient = :recipient AND (expires_at IS NULL OR expires_at > :now)
         AND (hidden_until IS NULL OR hidden_until <= :now)
     LIMIT :limit
 ) AS counted
@@ -130,8 +108,8 @@ FROM (
 SELECT count(*) AS total
 FROM (
     SELECT arrival
-    FROM items
-    WHERE recipient = :recipient AND state = 'pending' AND priority = 4 AND (expires_at IS NULL OR expires_at > :now)
+    FROM pending
+    WHERE recipient = :recipient AND priority = 4 AND (expires_at IS NULL OR expires_at > :now)
         AND (hidden_until IS NULL OR hidden_until <= :now)
     UNION ALL
     SELECT arrival
@@ -143,9 +121,10 @@ FROM (
 -- name: has_pending_key
 -- Whether an item of this source waits whose key matches a pattern.
 SELECT TRUE AS has_key
-FROM items
-WHERE recipient = :recipient AND state = 'pending' AND source = :source AND dedup_key LIKE :pattern
-    AND (expires_at IS NULL OR expires_at > :now)
+FROM pending i
+JOIN events e ON e.arrival = i.arrival
+WHERE i.recipient = :recipient AND i.source = :source AND e.dedup_key LIKE :pattern
+    AND (i.expires_at IS NULL OR i.expires_at > :now)
 LIMIT 1
 
 -- name: find_oldest_pending
@@ -153,32 +132,69 @@ LIMIT 1
 SELECT created_at
 FROM events
 WHERE arrival = (
-    SELECT min(i.arrival)
-    FROM items i
+    SELECT i.arrival
+    FROM pending i
     JOIN entities r ON r.number = i.recipient
-    WHERE i.state = 'pending' AND (i.expires_at IS NULL OR i.expires_at > :now)
+    WHERE (i.expires_at IS NULL OR i.expires_at > :now)
         AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         AND r.kind <> 'human' AND r.retired_at IS NULL
+    ORDER BY i.arrival
+    LIMIT 1
 )
 
--- name: find_longest_chains (sqlite)
+-- name: classes (part)
+-- Pending items of one inbox lie in the order of their arrival within each of these.
+classes (priority, is_from_machine) AS (
+    VALUES
+        (0, FALSE), (0, TRUE), (1, FALSE), (1, TRUE), (2, FALSE), (2, TRUE), (3, FALSE), (3, TRUE), (4, FALSE), (4, TRUE)
+)
+
+-- name: list_classes
+-- Those that an inbox has items of.
+WITH {classes}
+SELECT c.priority, c.is_from_machine
+FROM classes c
+WHERE EXISTS (
+    SELECT 1
+    FROM pending i
+    WHERE i.recipient = :recipient AND i.priority = c.priority AND i.is_from_machine = c.is_from_machine
+)
+
+-- name: find_longest_chains
 -- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
 -- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
 -- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
-WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
-    SELECT value, 9223372036854775807, NULL, 0, 0 FROM json_each(:entities)
+WITH RECURSIVE {classes},
+step (recipient, arrival, hops, is_last, steps) AS (
+    SELECT number, 9223372036854775807, CAST(NULL AS INTEGER), FALSE, 0 FROM entities WHERE number IN :entities[]
     UNION ALL
     SELECT
-        i.recipient,
-        i.arrival,
-        CASE WHEN e.sender = i.recipient AND i.state = 'pending' THEN e.hops - 1 ELSE e.hops END,
-        i.sender_is_person AND e.hops = 0,
+        step.recipient,
+        e.arrival,
+        CASE
+            WHEN e.sender = step.recipient
+                AND EXISTS (SELECT 1 FROM pending i WHERE i.arrival = e.arrival AND i.recipient = step.recipient)
+            THEN e.hops - 1 ELSE e.hops
+        END,
+        e.hops = 0 AND EXISTS (SELECT 1 FROM entities s WHERE s.number = e.sender AND s.kind = 'human'),
         step.steps + 1
     FROM step
-    JOIN items i ON i.recipient = step.recipient AND i.arrival = (
-        SELECT max(j.arrival) FROM items j WHERE j.recipient = step.recipient AND j.arrival < step.arrival
+    JOIN events e ON e.arrival = (
+        SELECT max(last.arrival)
+        FROM (
+            SELECT max(i.arrival) AS arrival
+            FROM past i
+            WHERE i.recipient = step.recipient AND i.arrival < step.arrival
+            UNION ALL
+            SELECT (
+                SELECT max(i.arrival)
+                FROM pending i
+                WHERE i.recipient = step.recipient AND i.priority = c.priority
+                    AND i.is_from_machine = c.is_from_machine AND i.arrival < step.arrival
+            )
+            FROM classes c
+        ) AS last
     )
-    JOIN events e ON e.arrival = i.arrival
     WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
 )
 SELECT recipient, max(hops) AS hops
@@ -188,56 +204,25 @@ FROM (
     SELECT agent, hops FROM runs WHERE agent IN :entities[] AND status = 'running'
 ) AS links
 GROUP BY recipient
-
--- name: find_longest_chains (postgres)
--- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
--- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
--- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
-WITH RECURSIVE step (recipient, arrival, hops, is_last, steps) AS (
-    SELECT number, 9223372036854775807, NULL::integer, false, 0 FROM unnest(:entities::bigint[]) AS sender (number)
-    UNION ALL
-    SELECT
-        i.recipient,
-        i.arrival,
-        CASE WHEN e.sender = i.recipient AND i.state = 'pending' THEN e.hops - 1 ELSE e.hops END,
-        i.sender_is_person AND e.hops = 0,
-        step.steps + 1
-    FROM step
-    CROSS JOIN LATERAL (
-        SELECT j.recipient, j.arrival, j.sender_is_person, j.state
-        FROM items j
-        WHERE j.recipient = step.recipient AND j.arrival < step.arrival
-        ORDER BY j.arrival DESC
-        LIMIT 1
-    ) AS i
-    JOIN events e ON e.arrival = i.arrival
-    WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
-)
-SELECT recipient, max(hops) AS hops
-FROM (
-    SELECT recipient, hops FROM step WHERE hops IS NOT NULL
-    UNION ALL
-    SELECT agent, hops FROM runs WHERE agent IN :entities[] AND status = 'running'
-) AS links
-GROUP BY recipient
-
--- name: take
--- Puts items that are still pending under a claim, given by its id.
-UPDATE items SET state = 'claimed', claim = (SELECT number FROM claims WHERE id = :claim)
-WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
-RETURNING arrival
 
 -- name: read
 SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
 
 -- name: peek
--- After the item of a priority and an arrival. Every priority is over -1; the condition makes SQLite use the index of
--- pending items, however many were delivered.
+-- After the item of a priority and an arrival.
 SELECT * FROM inbox_items
-WHERE recipient = :recipient AND state = 'pending'
-    AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
-    AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
-    AND (hidden_until IS NULL OR hidden_until <= :now)
+WHERE recipient = :recipient AND arrival IN (
+        SELECT i.arrival
+        FROM pending i
+        JOIN events e ON e.arrival = i.arrival
+        WHERE i.recipient = :recipient
+            AND i.priority >= :priority AND (i.priority > :priority OR i.arrival > :arrival)
+            AND (i.expires_at IS NULL OR i.expires_at > :now)
+            AND (CAST(:type AS TEXT) IS NULL OR e.type = CAST(:type AS TEXT))
+            AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
+        ORDER BY i.priority, i.arrival
+        LIMIT :limit
+    )
 UNION ALL
 SELECT * FROM pending_broadcasts
 WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
@@ -247,17 +232,32 @@ LIMIT :limit
 
 -- name: list_since (sqlite)
 -- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
--- it will be. There is one writer, so the arrival is the position; transactions have no number.
-SELECT :after_transaction + :to_transaction AS xid, inbox_items.*
-FROM inbox_items
-WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+-- it will be. There is one writer, so the arrival is the position; transactions have no number. Of what is pending only
+-- the new part is read, in all inboxes (the plus forbids another index).
+WITH page AS MATERIALIZED (
+    SELECT arrival
+    FROM past
+    WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+    UNION ALL
+    SELECT arrival
+    FROM pending
+    WHERE +recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+    UNION ALL
+    SELECT arrival
+    FROM pending_broadcasts
+    WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
+        AND (expires_at IS NULL OR expires_at > :now)
+    ORDER BY arrival
+    LIMIT :limit
+)
+SELECT :after_transaction + :to_transaction AS xid, item.*
+FROM page
+CROSS JOIN inbox_items item ON item.recipient = :recipient AND item.arrival = page.arrival
 UNION ALL
-SELECT :after_transaction + :to_transaction AS xid, pending_broadcasts.*
-FROM pending_broadcasts
-WHERE recipient = :recipient AND arrival > :after_arrival AND arrival <= :to_arrival
-    AND (expires_at IS NULL OR expires_at > :now)
+SELECT :after_transaction + :to_transaction AS xid, item.*
+FROM page
+CROSS JOIN pending_broadcasts item ON item.recipient = :recipient AND item.arrival = page.arrival
 ORDER BY arrival
-LIMIT :limit
 
 -- name: list_since (postgres)
 -- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
@@ -304,151 +304,28 @@ ORDER BY recipient
 -- name: list_by_broadcast
 SELECT * FROM pending_broadcasts WHERE id = :event ORDER BY recipient LIMIT :limit
 
--- name: grow_sizes
-UPDATE items SET size = size + :growth
-WHERE state = 'pending' AND source = :name
-    AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
-
--- name: grow_claimed_sizes
-UPDATE items SET size = size + :growth
-WHERE state = 'claimed' AND source = :name AND claim IN (SELECT number FROM claims WHERE ended_at IS NULL)
-    AND EXISTS (SELECT 1 FROM events e WHERE e.arrival = items.arrival AND e.sender = :sender)
-
--- name: change_state
--- Only if the item is still in the state in which it was read.
-UPDATE items SET
-    state = :to_state, claim = CAST(:claim AS BIGINT), ended_at = CAST(:ended_at AS BIGINT),
-    attempts = CASE WHEN :to_state = 'pending' THEN 0 ELSE attempts END,
-    expires_at = CASE WHEN :to_state = 'pending' THEN NULL ELSE expires_at END,
-    hidden_until = NULL, awaits = NULL
-WHERE recipient = :recipient AND arrival = :arrival AND state = :from_state
-
--- name: mark_seen
-UPDATE items SET seen_at = :now
-WHERE recipient = :recipient AND seen_at IS NULL
-    AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
-
--- name: deliver
--- The items of a claim that was acked, by its owner and with its fence: the statement need not wait to hear that it was.
-UPDATE items SET state = 'delivered', ended_at = :now
-WHERE claim = (SELECT number FROM claims WHERE id = :claim AND owner = :owner AND fence = :fence AND outcome = 'acked')
-    AND state = 'claimed'
-
--- name: release
-UPDATE items SET state = 'pending', claim = NULL WHERE claim = :claim AND state = 'claimed'
-
--- name: fail
--- An item with too many failures dies (`_fail_or_kill_items` in claim_actions.py).
-UPDATE items SET
-    attempts = attempts + 1,
-    claim = NULL,
-    state = CASE WHEN attempts + 1 >= :attempts THEN 'dead' ELSE 'pending' END,
-    ended_at = CASE WHEN attempts + 1 >= :attempts THEN CAST(:now AS BIGINT) END
-WHERE claim = :claim AND state = 'claimed'
-    AND arrival IN (SELECT arrival FROM events WHERE id IN :events[])
-
--- name: late_items (part)
-SELECT recipient, arrival
-FROM items
-WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now
-ORDER BY expires_at
-LIMIT :limit
-
--- name: expire (sqlite)
-UPDATE items SET state = 'expired', ended_at = :now
-WHERE state = 'pending' AND (recipient, arrival) IN ({late_items})
-
--- name: expire (postgres)
-WITH late AS MATERIALIZED ({late_items} FOR UPDATE SKIP LOCKED)
-UPDATE items SET state = 'expired', ended_at = :now
-FROM late WHERE items.recipient = late.recipient AND items.arrival = late.arrival AND items.state = 'pending'
-
--- name: old_items (part)
-SELECT recipient, arrival
-FROM items
-WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
-ORDER BY ended_at
-LIMIT :limit
-
--- name: reap (sqlite)
-DELETE FROM items WHERE (recipient, arrival) IN ({old_items})
-RETURNING recipient, arrival, state, ended_at
-
--- name: reap (postgres)
-WITH old AS MATERIALIZED ({old_items} FOR UPDATE SKIP LOCKED)
-DELETE FROM items USING old WHERE items.recipient = old.recipient AND items.arrival = old.arrival
-RETURNING items.recipient, items.arrival, items.state, items.ended_at
-
 -- name: list_last_prompts
 -- The prompts of a session among the last items of a recipient, the newest first.
+WITH {classes}
 SELECT e.id, e.route_channel AS channel, e.source
-FROM (SELECT arrival FROM items WHERE recipient = :recipient ORDER BY arrival DESC LIMIT :limit) i
-JOIN events e ON e.arrival = i.arrival
-WHERE e.type = 'channel' AND e.route_session = :session
-ORDER BY i.arrival DESC
-
--- name: complete
--- A person is done with items; the claim is the receipt of all of them.
-UPDATE items SET state = 'delivered', claim = :claim, ended_at = :now, hidden_until = NULL, awaits = NULL
-WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
-    AND (expires_at IS NULL OR expires_at > :now)
-RETURNING arrival
-
--- name: undo_complete
--- The receipt stays. One with the fence 0 is not the person's own doing (`close_items`).
-UPDATE items SET state = 'pending', ended_at = NULL
-WHERE recipient = :recipient AND state = 'delivered' AND ended_at > :since
-    AND claim IN (
-        SELECT number
-        FROM claims
-        WHERE recipient = :recipient AND kind = 'person' AND fence > 0
-            AND (CAST(:receipt AS TEXT) IS NULL OR id = CAST(:receipt AS TEXT))
-    )
-    AND (CAST(:receipt AS TEXT) IS NOT NULL OR arrival IN :arrivals[])
-RETURNING arrival
-
--- name: discard
-UPDATE items SET state = 'discarded', claim = NULL, ended_at = :now, hidden_until = NULL, awaits = NULL
-WHERE recipient = :recipient AND arrival IN :arrivals[]
-    AND (state = 'dead' OR (state = 'pending' AND (expires_at IS NULL OR expires_at > :now)))
-RETURNING arrival
-
--- name: hide
-UPDATE items SET hidden_until = :until, awaits = CAST(:awaits AS TEXT)
-WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending'
-    AND (expires_at IS NULL OR expires_at > :now)
-RETURNING arrival
-
--- name: unhide
-UPDATE items SET hidden_until = NULL, awaits = NULL
-WHERE recipient = :recipient AND arrival IN :arrivals[] AND state = 'pending' AND hidden_until IS NOT NULL
-RETURNING arrival
-
--- name: list_awaited
--- What the hidden items of these recipients wait for.
-SELECT DISTINCT recipient, awaits
-FROM items
-WHERE recipient IN :recipients[] AND state = 'pending' AND awaits IS NOT NULL
-
--- name: unhide_awaiting
-UPDATE items SET hidden_until = NULL, awaits = NULL
-WHERE recipient = :recipient AND state = 'pending' AND awaits = :awaits
-RETURNING arrival
-
--- name: due_items (part)
-SELECT recipient, arrival
-FROM items
-WHERE state = 'pending' AND hidden_until IS NOT NULL AND hidden_until <= :now
-ORDER BY hidden_until
+FROM events e
+WHERE e.type = 'channel' AND e.route_session = :session AND e.arrival IN (
+    SELECT last.arrival
+    FROM (
+        SELECT arrival FROM (
+            SELECT arrival FROM past WHERE recipient = :recipient ORDER BY arrival DESC LIMIT :limit
+        ) AS read_items
+        UNION ALL
+        SELECT i.arrival
+        FROM classes c
+        JOIN pending i ON i.recipient = :recipient AND i.arrival IN (
+            SELECT j.arrival
+            FROM pending j
+            WHERE j.recipient = :recipient AND j.priority = c.priority AND j.is_from_machine = c.is_from_machine
+            ORDER BY j.arrival DESC
+            LIMIT :limit
+        )
+    ) AS last
+)
+ORDER BY e.arrival DESC
 LIMIT :limit
-
--- name: unhide_due (sqlite)
-UPDATE items SET hidden_until = NULL, awaits = NULL
-WHERE state = 'pending' AND (recipient, arrival) IN ({due_items})
-RETURNING arrival, (SELECT e.name FROM entities e WHERE e.number = items.recipient) AS name
-
--- name: unhide_due (postgres)
-WITH due AS MATERIALIZED ({due_items} FOR UPDATE SKIP LOCKED)
-UPDATE items SET hidden_until = NULL, awaits = NULL
-FROM due WHERE items.recipient = due.recipient AND items.arrival = due.arrival AND items.state = 'pending'
-RETURNING items.arrival, (SELECT e.name FROM entities e WHERE e.number = items.recipient) AS name

@@ -94,16 +94,18 @@ FROM (
         count(*) OVER (PARTITION BY s.outgoing, s.state) AS total
     FROM (
         SELECT
-            o.number AS outgoing, e.name, i.seen_at, coalesce(i.ended_at, r.ended_at) AS ended_at,
+            o.number AS outgoing, e.name, coalesce(w.seen_at, i.seen_at) AS seen_at,
+            coalesce(i.ended_at, r.ended_at) AS ended_at,
             CASE
-                WHEN i.state = 'pending' AND i.expires_at <= :now THEN 'expired'
+                WHEN w.expires_at <= :now THEN 'expired'
                 WHEN o.arrival IS NULL THEN coalesce(r.state, 'pending')
-                ELSE coalesce(i.state, r.state, 'discarded')
+                ELSE coalesce(w.state, i.state, r.state, 'discarded')
             END AS state
         FROM outgoing o
         JOIN outgoing_recipients r ON r.outgoing = o.number
         JOIN entities e ON e.number = r.recipient
-        LEFT JOIN items i ON i.arrival = o.arrival AND i.recipient = r.recipient
+        LEFT JOIN pending_items w ON w.arrival = o.arrival AND w.recipient = r.recipient
+        LEFT JOIN past_items i ON i.arrival = o.arrival AND i.recipient = r.recipient
         WHERE o.number IN :numbers[]
         UNION ALL
         SELECT
@@ -128,8 +130,9 @@ SELECT e.name
 FROM outgoing o
 JOIN outgoing_recipients r ON r.outgoing = o.number
 JOIN entities e ON e.number = r.recipient
-LEFT JOIN items i ON i.arrival = o.arrival AND i.recipient = r.recipient
-WHERE o.number = :number AND coalesce(i.state, r.state, 'discarded') <> 'delivered'
+LEFT JOIN pending_items w ON w.arrival = o.arrival AND w.recipient = r.recipient
+LEFT JOIN past_items i ON i.arrival = o.arrival AND i.recipient = r.recipient
+WHERE o.number = :number AND coalesce(w.state, i.state, r.state, 'discarded') <> 'delivered'
 ORDER BY e.name
 
 -- name: list_posts
@@ -155,7 +158,7 @@ ON CONFLICT (outgoing, recipient) DO UPDATE SET state = excluded.state, ended_at
 -- name: list_awaited
 -- The mails whose sender waits to hear that they were read, among the items of a claim.
 SELECT o.id
-FROM items i
+FROM past i
 JOIN outgoing o ON o.arrival = i.arrival AND o.ack IN ('pending', 'overdue')
 WHERE i.claim = :claim
 ORDER BY o.number

@@ -48,11 +48,11 @@ LIMIT :limit
 SELECT * FROM inbox_items
 WHERE recipient = :recipient AND type = 'alert' AND arrival IN (
         SELECT i.arrival
-        FROM items i
-        WHERE i.recipient = :recipient AND i.state = 'pending' AND i.priority > -1 AND i.priority < 2
+        FROM pending i
+        WHERE i.recipient = :recipient AND i.priority < 2
             AND (i.expires_at IS NULL OR i.expires_at > :now)
             AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
-        ORDER BY i.priority, i.sender_is_person DESC, i.arrival
+        ORDER BY i.priority, i.is_from_machine, i.arrival
         LIMIT :depth
     )
 ORDER BY arrival DESC
@@ -64,11 +64,11 @@ SELECT count(*) AS total
 FROM events e
 WHERE e.type = 'alert' AND e.arrival IN (
         SELECT i.arrival
-        FROM items i
-        WHERE i.recipient = :recipient AND i.state = 'pending' AND i.priority > -1 AND i.priority < 2
+        FROM pending i
+        WHERE i.recipient = :recipient AND i.priority < 2
             AND (i.expires_at IS NULL OR i.expires_at > :now)
             AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
-        ORDER BY i.priority, i.sender_is_person DESC, i.arrival
+        ORDER BY i.priority, i.is_from_machine, i.arrival
         LIMIT :depth
     )
 

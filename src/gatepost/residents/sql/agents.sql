@@ -25,8 +25,7 @@ WHERE entity = :number
 
 -- name: is_ready
 -- True if a resident has something to think about: an open run, or an item that should wake it; with `include_quiet`
--- any pending item. Every priority is over -1; the condition makes SQLite use the index of pending items, however many
--- were delivered.
+-- any pending item.
 SELECT TRUE AS is_ready
 FROM agents a
 JOIN entities e ON e.number = a.entity AND e.retired_at IS NULL
@@ -37,8 +36,8 @@ WHERE a.entity = :entity
         EXISTS (SELECT 1 FROM runs r WHERE r.agent = a.entity AND r.status = 'running')
         OR EXISTS (
             SELECT 1
-            FROM items i
-            WHERE i.recipient = a.entity AND i.state = 'pending' AND i.priority > -1
+            FROM pending i
+            WHERE i.recipient = a.entity
                 AND (i.expires_at IS NULL OR i.expires_at > :now)
                 AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
                 AND (:include_quiet OR i.priority <= coalesce((

@@ -8,19 +8,25 @@ WHERE EXISTS (
 )
 UNION ALL
 SELECT 'expire items'
-WHERE EXISTS (SELECT 1 FROM items WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= :now)
+WHERE EXISTS (SELECT 1 FROM pending WHERE expires_at IS NOT NULL AND expires_at <= :now)
 UNION ALL
 SELECT 'return snoozed items'
-WHERE EXISTS (SELECT 1 FROM items WHERE state = 'pending' AND hidden_until IS NOT NULL AND hidden_until <= :now)
+WHERE EXISTS (SELECT 1 FROM pending WHERE hidden_until IS NOT NULL AND hidden_until <= :now)
 UNION ALL
 SELECT 'remove old rows'
 WHERE EXISTS (
-    SELECT 1 FROM items WHERE state IN ('delivered', 'expired', 'discarded') AND ended_at <= :before
+    SELECT 1 FROM past WHERE state <> 'dead' AND ended_at <= :before
 ) OR EXISTS (
     SELECT 1
     FROM claims c
     WHERE c.ended_at IS NOT NULL AND c.ended_at <= :before
-        AND NOT EXISTS (SELECT 1 FROM items i WHERE i.claim = c.number)
+        AND (
+            EXISTS (SELECT 1 FROM past i WHERE i.claim = c.number AND i.state = 'taken')
+            OR (
+                NOT EXISTS (SELECT 1 FROM pending i WHERE i.claim = c.number)
+                AND NOT EXISTS (SELECT 1 FROM past i WHERE i.claim = c.number)
+            )
+        )
 ) OR EXISTS (
     SELECT 1
     FROM broadcasts b
@@ -71,15 +77,17 @@ SELECT 'report unseen items'
 WHERE EXISTS (
     SELECT 1
     FROM (SELECT DISTINCT entity FROM sessions) g
-    JOIN entities e ON e.number = g.entity AND e.retired_at IS NULL
-    JOIN items i ON i.recipient = g.entity AND i.state = 'pending' AND i.priority IN (0, 1) AND i.wakes
+    CROSS JOIN entities e
+    CROSS JOIN pending i
     JOIN events v ON v.arrival = i.arrival AND v.created_at <= :unseen_before AND v.created_at > :unseen_after
-    WHERE (i.expires_at IS NULL OR i.expires_at > :now)
+    WHERE e.number = g.entity AND e.retired_at IS NULL
+        AND i.recipient = g.entity AND i.priority IN (0, 1) AND i.wakes
+        AND (i.expires_at IS NULL OR i.expires_at > :now)
         AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
         AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = g.entity)
         AND NOT EXISTS (
             SELECT 1
-            FROM items d
+            FROM dedup_keys d
             WHERE d.dedup_key = CAST(:unseen_key AS TEXT) || v.id || '/' || e.name
                 AND d.recipient IN (SELECT o.number FROM entities o WHERE o.number = e.owner OR o.name = 'admin')
         )
