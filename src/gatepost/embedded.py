@@ -115,6 +115,7 @@ class Gatepost:
         """
         self._bus = SignalBus()  # no transport: another process on this store finds new work by its next query
         self._raw_store = app.open_store(store, signal_sink=self._bus.on_commit, writes_in_loop=True)
+        self._executor = AsyncExecutor(self._raw_store)
         self._environ = environ
         self._has_channels = channels
         self._agents: dict[str, Agent] = {}
@@ -210,7 +211,8 @@ class Gatepost:
 
     async def send(self, request: Request[R]) -> R:
         """Return the answer to any request, such as `AddGate(...)`, as the administrator."""
-        return await AsyncExecutor(self._store).send(request)
+        self._require_worker()
+        return await self._executor.send(request)
 
     async def push_many(self, pushes: Iterable[PushEvent]) -> list[PushOutcomeView]:
         """

@@ -139,9 +139,12 @@ Steps = Generator[AnswerStep, Any, Any]
 
 def walk_to_answer(request: Request[Any], caller: Caller, key: str | None = None) -> Steps:
     """Return the steps that answer a request; `key` is its idempotency key."""
+    walk = _walk_once if request.operation.batch is None else _walk_batch
+    return walk(request, caller, key)
+
+
+def _walk_once(request: Request[Any], caller: Caller, key: str | None) -> Steps:
     operation = request.operation
-    if operation.batch is not None:
-        return (yield from _walk_batch(request, caller, key))
     if operation.is_dry_run:
         return (yield AnswerStep(StepKind.TRY, answer_request, (request, caller)))
     prepared = None
@@ -228,8 +231,11 @@ async def take_steps_together(
         step = next(steps)
         while True:
             try:
-                async with large_writes if step.is_large and large_writes is not None else nullcontext():
-                    result = await _take_together(store, step)
+                if step.kind is StepKind.WRITE and not step.is_large:
+                    result = await store.run(step.function, *step.args, lane=step.lane)
+                else:
+                    async with large_writes if step.is_large and large_writes is not None else nullcontext():
+                        result = await _take_together(store, step)
             except GatepostError as error:
                 step = steps.throw(error)
             else:
@@ -330,14 +336,16 @@ def _build_answer(request: Request[Any], answer: Any, key: str | None) -> Any:
 
 def _find_end(request: Request[Any]) -> float:
     """Return the time until which a request waits while its answer is empty."""
-    return time.monotonic() + (getattr(request, WAIT) if request.operation.waiting is not None else 0)
+    return 0.0 if request.operation.waiting is None else time.monotonic() + getattr(request, WAIT)
 
 
 def _find_pause(request: Request[Any], answer: Any, end: float) -> float | None:
     """Return how long to wait before a request is made again; None if it has its answer."""
-    waiting, remaining = request.operation.waiting, end - time.monotonic()
-    is_over = waiting is None or remaining <= 0 or not waiting.is_empty(answer)
-    return None if is_over else min(remaining, _POLL_INTERVAL)
+    waiting = request.operation.waiting
+    if waiting is None:
+        return None
+    remaining = end - time.monotonic()
+    return None if remaining <= 0 or not waiting.is_empty(answer) else min(remaining, _POLL_INTERVAL)
 
 
 def _find_following(request: Request[Any], answer: Any) -> Request[Any] | None:

@@ -87,6 +87,9 @@ class WatchedConnection:
         with self._report_around(statement):
             return self._connection.many(statement, columns)
 
+    def get_cache(self, tables: str) -> dict[Any, Any] | None:
+        return self._connection.get_cache(tables)
+
     def run_later(self, statement: str, parameters: Mapping[str, Any], /) -> None:
         with self._report_around(statement):
             self._connection.run_later(statement, parameters)

@@ -103,6 +103,12 @@ class Reader(Protocol):
         fit, and at least one. The other rows are not read, and `is_truncated` is set.
         """
 
+    def get_cache(self, tables: str) -> dict[Any, Any] | None:
+        """
+        Return what was read of these tables (their names, with spaces between) and kept for later transactions; None if
+        nothing can be kept. It is emptied when one of the tables may have changed, here or in another process.
+        """
+
     def ask(self, question: RoomQuestion[T], /) -> T:
         """Return the answer of a later room to a question (`reactions.py`)."""
 

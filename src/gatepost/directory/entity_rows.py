@@ -13,6 +13,16 @@ ENTITY: Final = Mapper(Entity, without="aliases")
 
 def find_by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
     """Return the entities with these names and aliases, by name or alias."""
+    cache = tx.get_cache("entities names")
+    if cache is None:
+        return _find_by_names(tx, names)
+    unique_names = set(names)
+    if missing := unique_names.difference(cache):
+        cache |= dict.fromkeys(missing) | _find_by_names(tx, missing)
+    return {name: entity for name in unique_names if (entity := cache[name]) is not None}
+
+
+def _find_by_names(tx: Reader, names: Iterable[str]) -> dict[str, Entity]:
     rows = tx.fetch_all("directory/entities/find_by_names", names=sorted(set(names)))
     return {row.matched_name: ENTITY.read(row) for row in rows}
 

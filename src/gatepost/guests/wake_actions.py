@@ -60,7 +60,15 @@ def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = 
 def find_receptions(tx: Reader, question: FindReceptions) -> Callable[[], Mapping[str, Reception]]:
     """Ask which entities have no session that can be reached, as far as is recorded, or are not woken by everything."""
     times = {"now": tx.now, "seen_before": tx.now - ARMING_TIME}
-    fetch = tx.fetch_later("guests/sessions/list_receptions", names=list(question.names), **times)
+    names, cache = list(question.names), tx.get_cache("sessions attention entities names")
+    if cache is not None:
+        if missing := [name for name in names if name not in cache]:
+            rows = tx.fetch_all("guests/sessions/list_hindered", names=missing)
+            cache |= dict.fromkeys(missing, False) | {row.name: True for row in rows}
+        names = [name for name in names if cache[name]]
+        if not names:
+            return dict
+    fetch = tx.fetch_later("guests/sessions/list_receptions", names=names, **times)
     return lambda: {
         row.name: Reception(row.is_lost, attention.read_row(row) if row.until is not None else None) for row in fetch()
     }

@@ -97,8 +97,11 @@ def check_path(request: Request[Any], labels: Mapping[str, str] = NO_LABELS) -> 
     Refuse a name or an id that cannot be in the path of a URL: `a/b` would be another path. An error names a field by
     its label.
     """
+    path_fields = request.operation.path_fields
+    if not path_fields:
+        return
     for name, wire_name in zip(request.__struct_fields__, request.__struct_encode_fields__, strict=True):
-        if name not in request.operation.path_fields:
+        if name not in path_fields:
             continue
         value = getattr(request, name)
         if not isinstance(value, str) or not value or "/" in value or "\x00" in value:

@@ -352,10 +352,20 @@ class Operation:
     def build_lane(self, request: Request[Any]) -> str:
         """Return the lane of a request: those of one lane are done in the order of their calls."""
 
-        def read_field(match: re.Match[str]) -> str:
-            return getattr(request, match[1]) or (getattr(request, match[2]) if match[2] else None) or ""
+        return "".join(
+            [text or getattr(request, name) or getattr(request, other) or "" for text, name, other in self._lane_parts]
+        )
 
-        return _LANE_FIELD.sub(read_field, self.lane) if self.lane else ""
+    @cached_property
+    def _lane_parts(self) -> tuple[tuple[str, str, str], ...]:
+        """The parts of the lane: each is a text, or has none, and a field with the one to use if that has no value."""
+        parts: list[tuple[str, str, str]] = []
+        end = 0
+        for match in _LANE_FIELD.finditer(self.lane):
+            parts += [(self.lane[end : match.start()], "", "")] if match.start() > end else []
+            parts.append(("", match[1], match[2] or match[1]))
+            end = match.end()
+        return (*parts, (self.lane[end:], "", "")) if end < len(self.lane) else tuple(parts)
 
 
 _OPERATIONS: Final[dict[str, Operation]] = {}

@@ -91,6 +91,10 @@ class StoreConnection(Protocol):
     def run(self, statement: str, parameters: Mapping[str, Any], /) -> int: ...
     def many(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> int: ...
 
+    def get_cache(self, tables: str) -> dict[Any, Any] | None:
+        """Return what transactions keep of these tables, as `Reader.get_cache` says."""
+        ...
+
     def run_later(self, statement: str, parameters: Mapping[str, Any], /) -> None:
         """Run a statement, at the latest with the next one or with `release` or `commit`, which then has its error."""
         ...
@@ -183,6 +187,9 @@ class StoreTransaction:
 
     def execute_many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
         self._connection.many_later(statement, columns)
+
+    def get_cache(self, tables: str) -> dict[Any, Any] | None:
+        return self._connection.get_cache(tables)
 
     def ask(self, question: "RoomQuestion[T]", /) -> T:
         from gatepost.reactions import find_reactions  # a hook that finds nothing to do asks nothing

@@ -210,6 +210,9 @@ class PostgresConnection:
         """Pass each column as an array; the statement unnests it and casts it to its type."""
         return self._execute(_prepare(name)[0], _format_arrays(columns)).rowcount
 
+    def get_cache(self, tables: str) -> None:
+        """Return None: other connections write at the same time."""
+
     def run_later(self, name: str, parameters: Mapping[str, Any], /) -> None:
         self._pending.append(Command(_prepare(name)[0], parameters))
         self._refuse_if_reading()

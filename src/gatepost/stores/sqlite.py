@@ -40,6 +40,10 @@ _MAX_WAL_BYTES: Final = _CHECKPOINT_PAGES * 4_096
 #: a WAL up to this size is never cut, and fewer new pages since the last check mean an idle store
 _SMALL_WAL_BYTES: Final = 1024 * 1024
 _IDLE_PAGES: Final = 256
+#: entries of a cache
+_MAX_CACHED: Final = 10_000
+#: the table that a statement writes
+_WRITTEN_TABLE: Final = r"\b(?:INTO|UPDATE(?: OR [A-Z]+)?|DELETE FROM)\s+\"?([a-z_]+)"
 #: "gate" in ASCII
 APPLICATION_ID: Final = 0x67617465
 
@@ -53,6 +57,10 @@ class SqliteConnection:
         self._busy_timeout = busy_timeout
         self._writes = writes
         self._db: sqlite3.Connection | None = None
+        #: what transactions keep, by the names of the tables that it was read from
+        self._caches: dict[str, dict[Any, Any]] = {}
+        #: grows when another connection, also of another process, has written to the file
+        self._data_version: int | None = None
 
     def begin(self, waited_seconds: float = 0.0) -> None:
         try:
@@ -73,6 +81,35 @@ class SqliteConnection:
             self._execute("BEGIN IMMEDIATE")
         else:
             self._begin_after_wait(waited_seconds)
+        if self._caches:
+            self._check_caches()
+
+    def get_cache(self, tables: str) -> dict[Any, Any] | None:
+        """
+        Return what transactions keep of these tables. A transaction that writes is alone: what it has read stays true
+        until it writes itself, is undone, or another connection has written before the next one begins.
+        """
+        if not self._writes:
+            return None
+        if not self._caches:
+            self._check_caches()
+        cache = self._caches.setdefault(tables, {})
+        if len(cache) > _MAX_CACHED:
+            cache.clear()
+        return cache
+
+    def _check_caches(self) -> None:
+        """Empty the caches if another connection has written since they were checked before."""
+        [data_version] = self._execute("PRAGMA data_version").fetchone()
+        if data_version != self._data_version:
+            self._data_version = data_version
+            self._caches.clear()
+
+    def _forget_changed(self, name: str) -> None:
+        """Empty the caches of tables that a statement writes."""
+        for table in _find_written_tables(name):
+            for tables in [tables for tables in self._caches if table in tables.split()]:
+                del self._caches[tables]
 
     def try_to_begin(self) -> bool:
         try:
@@ -108,6 +145,7 @@ class SqliteConnection:
             raise Unavailable(
                 f"the store {str(self._path)!r} gave up the transaction", hint="nothing was stored; try again"
             )
+        self._caches.clear()
         self._execute("ROLLBACK TO verb")
         self._execute("RELEASE verb")
 
@@ -115,6 +153,7 @@ class SqliteConnection:
         self._execute("COMMIT")
 
     def abandon(self) -> None:
+        self._caches.clear()
         if self._db is None:
             return
         try:
@@ -126,6 +165,8 @@ class SqliteConnection:
     def all(self, name: str, parameters: Mapping[str, Any], /) -> list[Row]:
         assert self._db is not None
         text, lists, maker = _prepare(name)
+        if self._caches:
+            self._forget_changed(name)
         try:
             cursor = self._db.execute(text, _encode_lists(parameters, lists) if lists else parameters)
             return maker.make_all(cursor, cursor.fetchall())
@@ -148,11 +189,15 @@ class SqliteConnection:
 
     def run(self, name: str, parameters: Mapping[str, Any], /) -> int:
         text, lists, _ = _prepare(name)
+        if self._caches:
+            self._forget_changed(name)
         return self._execute(text, _encode_lists(parameters, lists) if lists else parameters).rowcount
 
     def many(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> int:
         assert self._db is not None
         text, order = _prepare_positional(name)
+        if self._caches:
+            self._forget_changed(name)
         try:
             # sqlite3 would search an adapter for each boolean
             values = [
@@ -170,6 +215,7 @@ class SqliteConnection:
         self.many(name, columns)
 
     def close(self) -> None:
+        self._caches.clear()
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -428,6 +474,11 @@ def _prepare(name: str) -> tuple[str, tuple[str, ...], RowMaker]:
         tuple({part.partition(")")[0] for part in text.split("json_each(:")[1:]}),
         RowMaker(convert_booleans=True),
     )
+
+
+@cache
+def _find_written_tables(name: str) -> frozenset[str]:
+    return frozenset(re.findall(_WRITTEN_TABLE, get_statement("sqlite", name)))
 
 
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:

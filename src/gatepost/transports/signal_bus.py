@@ -8,6 +8,7 @@ later rooms, and the kinds of topics that each of them gets; a signal that nobod
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, get_args
@@ -58,6 +59,7 @@ class SignalBus:
             kind: [] for kind in get_args(SignalTopicKind)
         }
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_thread = 0
         #: how often a subscriber raised; it gets the next signal all the same
         self.failures = 0
 
@@ -77,7 +79,9 @@ class SignalBus:
     def send(self, signals: Sequence[TransportMessage]) -> None:
         """Pass signals to the subscribers in this process and to other processes; from any thread."""
         loop = self._loop
-        if loop is not None:
+        if loop is not None and threading.get_ident() == self._loop_thread:
+            loop.call_soon(self.dispatch, signals)  # no need to wake it
+        elif loop is not None:
             with suppress(RuntimeError):  # the loop is closed: there are no subscribers any more
                 loop.call_soon_threadsafe(self.dispatch, signals)
         if self._transport is not None:
@@ -110,7 +114,7 @@ class SignalBus:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """While entered, pass signals on, and receive those of other processes."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
         try:
             if self._transport is None:
                 yield

@@ -135,6 +135,16 @@ UPDATE sessions SET woken_at = NULL, proved_at = :now, latency = :latency WHERE 
 -- name: forget_wake
 UPDATE sessions SET woken_at = NULL WHERE id = :id
 
+-- name: list_hindered
+-- Those of these entities that may be lost, or that something may not wake: for others there is nothing to look at.
+SELECT e.name
+FROM entities e
+WHERE e.name IN :names[]
+    AND (
+        EXISTS (SELECT 1 FROM sessions s WHERE s.entity = e.number)
+        OR EXISTS (SELECT 1 FROM attention t WHERE t.entity = e.number)
+    )
+
 -- name: list_receptions
 -- Those of these entities that cannot be reached, or that not everything wakes. An agent is lost if it has had sessions,
 -- and none can be reached: each has ended, or it is idle and what woke it is gone. Residents are reached here. What
