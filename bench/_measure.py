@@ -65,7 +65,7 @@ FULL = Effort(
     hooks=10,
     commands=4,
     half_requests=2_000,
-    idle_time=240.0,
+    idle_time=120.0,
 )
 QUICK = Effort(
     rounds=3,

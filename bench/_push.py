@@ -46,6 +46,8 @@ class Comparison:
     target: Target | None = None
     #: rows that the floor commits at once; None for as many as there are callers
     batch: int | None = None
+    #: what tells the row from another with as many callers
+    remark: str = ""
 
 
 def compare_all(
@@ -78,7 +80,7 @@ def _compare_one(database: str, runner: asyncio.Runner, post: Gatepost, comparis
         return runner.run(run_pushes(post, callers, [_fixtures.build_request(number) for number in range(count)]))
 
     return Row(
-        claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}",
+        claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}{comparison.remark}",
         door="`Gatepost.send(PushEvent)`",
         floor=f"{comparison.floor_words}, commit every {batch}",
         measurement=measure_in_turns(

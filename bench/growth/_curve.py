@@ -4,7 +4,6 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Final
 
 #: a call bends at the size at which it costs this much more than at the smallest
@@ -13,7 +12,7 @@ BEND: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    #: turns of each size; the figure is the median
+    #: turns of each size; the figure is the least of all calls
     turns: int
     #: calls in one turn
     calls: int
@@ -103,16 +102,19 @@ Step = Callable[[], float]
 
 
 def measure_curves(steps: Mapping[int, Mapping[str, Step]], effort: Effort) -> list[Curve]:
-    """Measure each call at each size, in turns; the first turn does not count."""
+    """
+    Measure each call at each size, in turns; the first turn does not count. The figure is the least: what a call costs
+    while nothing else has the processor.
+    """
     figures: dict[str, dict[int, list[float]]] = {}
     for turn in range(effort.turns + 1):
         for size, calls in steps.items():
             for call, step in calls.items():
                 gc.collect()
-                seconds = median(step() for _ in range(effort.calls))
+                seconds = min(step() for _ in range(effort.calls))
                 if turn:
                     figures.setdefault(call, {}).setdefault(size, []).append(seconds)
-    return [Curve(call, {size: median(values) for size, values in sizes.items()}) for call, sizes in figures.items()]
+    return [Curve(call, {size: min(values) for size, values in sizes.items()}) for call, sizes in figures.items()]
 
 
 def build_timer(operation: Callable[..., object], /, *args: object) -> Step:

@@ -22,10 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.write and options.name:
         parser.error("--write needs all peers, in one run: leave out the names")
     peers = [peer for peer in PEERS if not options.name or any(word in peer.name for word in options.name)]
-    findings = measure(peers, QUICK if options.quick else FULL, lambda words: print(words, file=sys.stderr, flush=True))
+    effort = QUICK if options.quick else FULL
+    findings = measure(peers, effort, lambda words: print(words, file=sys.stderr, flush=True))
     print(format_table(HEADINGS, (format_row(peer, findings[peer.name]) for peer in peers)))
     if options.write:
-        write_findings(peers, findings)
+        write_findings(peers, findings, effort)
 
 
 if __name__ == "__main__":

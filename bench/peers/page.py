@@ -8,7 +8,7 @@ from typing import Final
 from bench._page import format_table, replace_written
 from bench._table import describe_machine, describe_time
 from bench.peers.installation import NotInstalled, list_versions
-from bench.peers.measurements import CALLER_COUNTS, Findings, compute_quantiles
+from bench.peers.measurements import CALLER_COUNTS, Effort, Findings, compute_quantiles
 from bench.peers.peer import Peer
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "peers.md"
@@ -24,12 +24,17 @@ HEADINGS: Final = (
 )
 
 
-def write_findings(peers: Sequence[Peer], findings: Mapping[str, Findings], page: Path = PAGE) -> None:
+def write_findings(peers: Sequence[Peer], findings: Mapping[str, Findings], effort: Effort, page: Path = PAGE) -> None:
     table = format_table(HEADINGS, (format_row(peer, findings[peer.name]) for peer in peers))
     settings = format_table(
         ("peer", "version", "settings"), ((peer.name, _format_versions(peer), peer.settings) for peer in peers)
     )
-    replace_written(page, f"Measured on: {describe_machine()}; {describe_time()} at the end.\n\n{table}\n{settings}")
+    amounts = (
+        f"{effort.turns} turns of {effort.turn_seconds:g} s for each number of callers, {effort.wakes} wakes,"
+        f" {effort.idle_seconds:g} s idle"
+    )
+    note = f"Measured on: {describe_machine()}; {amounts}; {describe_time()} at the end."
+    replace_written(page, f"{note}\n\n{table}\n{settings}")
 
 
 def format_row(peer: Peer, findings: Findings) -> list[str]:

@@ -41,7 +41,7 @@ def test_a_peer_that_is_not_installed_is_a_row_that_says_so(tmp_path: Path, monk
     page.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
 
     findings = measure([peer], TINY, lambda _: None)
-    write_findings([peer], findings, page)
+    write_findings([peer], findings, TINY, page)
 
     cells = format_row(peer, findings[peer.name])
     assert cells[:2] == ["litequeue", "failed: not installed; run `make bench-peers`"]
