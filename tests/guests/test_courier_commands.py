@@ -131,10 +131,10 @@ def start_rewake(cli: CommandLine, **environ: str) -> CourierProcess:
 
 
 @WITHOUT_GATEWAY
-def test_where_nobody_attends_it_does_not_wait(cli: CommandLine) -> None:
+def test_in_a_session_of_a_program_it_does_not_wait(cli: CommandLine) -> None:
     """`claude -p` ends only when its hooks have."""
     start_idle_session(cli)
-    with start_rewake(cli, CLAUDE_CODE_SESSION_ATTENDED="0") as rewake:
+    with start_rewake(cli, CLAUDE_CODE_ENTRYPOINT="sdk-cli") as rewake:
         assert rewake.process.wait(LAST_RESORT) == 0
 
 
@@ -143,7 +143,8 @@ def test_a_host_that_is_killed_is_not_outlived(cli: CommandLine) -> None:
     """A shell stands between the host and its hook, and lives on."""
     start_idle_session(cli)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as host:
-        environ = {"CLAUDE_PID": str(host.pid), "CLAUDE_CODE_SESSION_ATTENDED": "1"}
+        # `claude --bg` is not attended, and can be woken
+        environ = {"CLAUDE_PID": str(host.pid), "CLAUDE_CODE_SESSION_ATTENDED": "0"}
         with start_rewake(cli, **environ) as rewake:
             lock = cli.home / "sessions" / "s1" / "rewake.lock"
             wait_until(lock.exists, "it waits")

@@ -200,9 +200,9 @@ class GatewaySubscription:
 def _wait_for_nudge(configuration: Configuration, session: str | None) -> int:
     """
     Wait for a nudge as a hook does, and return the exit code: 2 only for a nudge, because it wakes the agent. In a
-    session that no person attends, as with `claude -p`, return at once: it cannot end while its hook waits.
+    session of a program, as with `claude -p`, return at once: it cannot end while its hook waits.
     """
-    if os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") == "0":
+    if os.environ.get("CLAUDE_CODE_ENTRYPOINT", "").startswith("sdk"):
         return 0
     parent = os.getppid()
     try:
