@@ -73,7 +73,7 @@ PLACES: Final = (
     ),
     Place("agents/connect-dialog.tsx", "/agents", ("n",), "dialog [name=name]", "TAG"),
     Place("agents/connect-dialog.tsx", "/agents/guest-TAG", ("n",), "dialog [name=way]", "codex", "codex"),
-    Place("agents/address-field.tsx", "/mail", ("c",), "dialog .field"),
+    Place("agents/address-field.tsx", "/gates", ("c",), "dialog .field"),
     Place(
         "agents/attention.tsx",
         "/settings/notifications",
@@ -84,6 +84,7 @@ PLACES: Final = (
     Place("agents/replay.tsx", "/runs/RUN", ("z",), ".replay-form .field", value="demoWho, TAG?"),
     Place("channels/approve-dialog.tsx", "/channels/pairing", ("c",), "dialog [name=code]"),
     Place("chat/start.tsx", "/chat", ("c",), "dialog select", "ana-TAG", "ana-TAG"),
+    Place("decisions/delegate-button.tsx", "/decisions/TEXT", "[aria-label='Pass the decision on']", "dialog .field"),
     Place(
         "decisions/arguments-form.tsx",
         "/decisions/ACTION",
@@ -101,7 +102,6 @@ PLACES: Final = (
     Place("decisions/card.tsx", "/decisions/TEXT", "[data-form=text]", ".answer-form textarea"),
     Place("decisions/card.tsx", "/decisions/AGAIN", "[data-form=again]", ".answer-form textarea"),
     Place("decisions/ask-dialog.tsx", "/decisions", ("c",), "dialog .field"),
-    Place("decisions/delegate-button.tsx", "/decisions/TEXT", "[aria-label='Pass the decision on']", "dialog .field"),
     Place("decisions/gate-dialog.tsx", "/gates", ("c",), "dialog .field"),
     Place("decisions/decisions.tsx", "/decisions", ("j", "r"), ".decision .field, .decision .button", ""),
     Place("inbox/detail.tsx", "/inbox", ("r",), ".inbox-detail .answer-form textarea"),
