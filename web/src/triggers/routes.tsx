@@ -135,11 +135,11 @@ function DefaultRule({ isOnly }: { isOnly: boolean }) {
           <span class="strong soft number">–</span>
           <span class="stack">
             <span class="plan-name strong">{isOnly ? "No rules yet" : "Otherwise"}</span>
-            <span class="muted">The agent that the trigger names gets it. If it names none: the agent user-agent, else the agent with the role System4.</span>
+            <span class="muted">the agent that the trigger names, else the agent user-agent, else the agent with the role System4</span>
           </span>
         </div>
         <a class="link" href="/unrouted">
-          Without one: unrouted
+          else unrouted
         </a>
       </div>
     </li>
