@@ -70,6 +70,8 @@ class Meters:
         self.ring_failures = Gauge("gatepost_ring_failures", text, registry=registry)
         text = "Free bytes of the disk that the store is on"
         self.free_space = Gauge("gatepost_store_free_bytes", text, registry=registry)
+        #: the counter and the histogram of each kind of answer: to look them up takes as long as to count
+        self._answer_meters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         #: with the time until which it is kept
         self._inbox_status: tuple[float, InboxStatus] | None = None
         self._status_lock = asyncio.Lock()
@@ -77,6 +79,16 @@ class Meters:
         self._write_attempt: asyncio.Task[None] | None = None
         self._next_attempt_at = 0.0
         self._logged_reasons: set[str] = set()
+
+    def count_answer(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count an answer that took so many seconds; `route` is one of few, and `method` too."""
+        meters = self._answer_meters.get((route, method, status))
+        if meters is None:
+            meters = self.requests.labels(route, method, status), self.seconds.labels(route)
+            self._answer_meters[route, method, status] = meters
+        requests, durations = meters
+        requests.inc()
+        durations.observe(seconds)
 
     async def read_inbox_status(self, state: GatewayState) -> InboxStatus:
         """Return the status of all inboxes. Requests that come while it is read wait for it, and get the same."""

@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import Final, Generic, TypeVar
 from urllib.parse import unquote
 
-import structlog
-
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
 from gatepost.gateway import health_checks, settings_view, sign_in_endpoint, stream_contents, webhook_endpoints  # noqa: F401 (handlers)
@@ -26,8 +24,6 @@ from gatepost.residents.background import run_replay as replay
 from gatepost.residents.runs.api import ReplayRun, ReplayView
 
 T = TypeVar("T")
-
-log = structlog.get_logger("gatepost.http")
 
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OPENAPI: Final = "/api/openapi.json"
@@ -83,15 +79,11 @@ class GatewayApp:
             await self._dispatcher.answer(exchange, target, path)
 
     def _count(self, exchange: HttpExchange, seconds: float) -> None:
-        """Count and log an answer by the endpoint's template, never by the path: paths have names in them."""
+        """Count an answer by the endpoint's template, never by the path: paths have names in them."""
         method = exchange.method if exchange.method in _METHODS else "OTHER"
         if exchange.status == 503 and self.state.store.failure is not None:
             self.state.meters.log_once(self.state.store.failure)
-        self.state.meters.requests.labels(exchange.template, method, exchange.status).inc()
-        self.state.meters.seconds.labels(exchange.template).observe(seconds)
-        log.debug(
-            "answered", route=exchange.template, method=method, status=exchange.status, ms=round(seconds * 1000, 2)
-        )
+        self.state.meters.count_answer(exchange.template, method, exchange.status, seconds)
 
     @cached_property
     def _pages(self) -> dict[str, tuple[bytes, str, Headers]]:
