@@ -150,18 +150,20 @@ function AnswerForm({ decision }: { decision: Decision }) {
         </button>
       )}
       <span class="grow" />
-      {decision.freeText && decision.iteration < MAX_ROUNDS && (
-        <button class="button quiet" title="Say what is missing; it asks again" disabled={isBusy} data-form="again" onClick={() => openForm("again")}>
-          Send back
-        </button>
-      )}
-      {!decision.options.some((option) => decision.action !== undefined && option.id === "ignore") && (
-        <button class="button quiet" title="None of these" disabled={isBusy} onClick={() => answer({ reject: true })}>
-          Refuse
-        </button>
-      )}
-      {decision.iteration < MAX_ROUNDS && <DelegateButton decision={decision} isBusy={isBusy} />}
-      {decision.asked.includes(me.value) && <SnoozeButton decision={decision} isBusy={isBusy} />}
+      <span class="line gap-2">
+        {decision.freeText && decision.iteration < MAX_ROUNDS && (
+          <button class="button quiet" title="Say what is missing; it asks again" disabled={isBusy} data-form="again" onClick={() => openForm("again")}>
+            Send back
+          </button>
+        )}
+        {!decision.options.some((option) => decision.action !== undefined && option.id === "ignore") && (
+          <button class="button quiet" title="None of these" disabled={isBusy} onClick={() => answer({ reject: true })}>
+            Refuse
+          </button>
+        )}
+        {decision.iteration < MAX_ROUNDS && <DelegateButton decision={decision} isBusy={isBusy} />}
+        {decision.asked.includes(me.value) && <SnoozeButton decision={decision} isBusy={isBusy} />}
+      </span>
       {isBusy && (
         <p class="decision-default muted" role="status">
           Your answer is sent in a moment.

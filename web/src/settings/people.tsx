@@ -34,17 +34,19 @@ export function People() {
             <span class="muted hide-phone">
               <RelativeTime time={person.createdAt} />
             </span>
-            <button class="button small" title="A link that signs them in, once" onClick={() => void makeLink(person.name)}>
-              Sign-in link
-            </button>
-            <button class="button small" onClick={() => setChanged(person)}>
-              Rename
-            </button>
-            {person.name !== "admin" && (
-              <button class="button small danger" aria-label={`Retire: ${toLine(person.name, 60)}`} onClick={() => setRetired(person)}>
-                Retire
+            <span class="line gap-2">
+              <button class="button small" title="A link that signs them in, once" onClick={() => void makeLink(person.name)}>
+                Sign-in link
               </button>
-            )}
+              <button class="button small" onClick={() => setChanged(person)}>
+                Rename
+              </button>
+              {person.name !== "admin" && (
+                <button class="button small danger" aria-label={`Retire: ${toLine(person.name, 60)}`} onClick={() => setRetired(person)}>
+                  Retire
+                </button>
+              )}
+            </span>
           </li>
         ))}
       </ul>
