@@ -190,28 +190,31 @@ class TestWhichSessionIsWoken:
         assert self.wake(ctx, "s-1") is not None, "a broadcast that it has not taken yet"
 
 
-def describe_thread(name: str, used_at: float, cwd: str = "/src") -> LoadedThread:
-    return LoadedThread(name, cwd, is_idle=True, used_at=used_at)
-
-
-def describe_terminal(name: str, cwd: str = "/src") -> Terminal:
-    return Terminal(name, 10, cwd, Path("/home/ann/.codex"), {})
-
-
 @pytest.mark.parametrize(
-    ("threads", "shown"),
+    ("threads", "last_terminals", "shown"),
     [
         # `/clear` has begun the second, and nobody sees the first any more
-        ([describe_thread("first", 1), describe_thread("second", 2)], {"second": "here 10 1"}),
-        ([describe_thread("first", 3), describe_thread("second", 2)], {"first": "here 10 1"}),
-        ([describe_thread("first", 1), describe_thread("elsewhere", 2, "/doc")], {"first": "here 10 1"}),
-        ([describe_thread("elsewhere", 2, "/doc")], {}),
+        ({"first": 1, "second": 2}, {"first": "t-1"}, {"second": "t-1"}),
+        # the terminal of the second was closed
+        ({"first": 1, "second": 2}, {"first": "t-1", "second": "gone"}, {"first": "t-1"}),
+        # ... and it was resumed in another one
+        ({"first": 1, "second": 2}, {"second": "gone"}, {"second": "t-1"}),
+        # both are in a terminal, and one is prompted
+        ({"first": 3, "second": 2}, {"first": "t-2", "second": "t-1"}, {"first": "t-2", "second": "t-1"}),
+        ({"first": 1, "second": 2}, {}, {"first": "t-2", "second": "t-1"}),
+        ({"elsewhere": 1}, {}, {}),
     ],
 )
-def test_a_terminal_of_codex_shows_the_thread_that_was_used_last(
-    threads: list[LoadedThread], shown: dict[str, str]
+def test_a_terminal_of_codex_shows_one_thread(
+    threads: dict[str, float], last_terminals: dict[str, str], shown: dict[str, str]
 ) -> None:
-    matched = match_terminals(threads, [describe_terminal("here 10 1")])
+    loaded = [
+        LoadedThread(name, "/doc" if name == "elsewhere" else "/src", is_idle=True, used_at=used_at)
+        for name, used_at in threads.items()
+    ]
+    names = ["t-1", *({"t-2"} & set(shown.values()))]
+    terminals = [Terminal(name, 10, "/src", Path("/home/ann/.codex"), {}) for name in names]
+    matched = match_terminals(loaded, terminals, last_terminals)
     assert {id: terminal.name for id, terminal in matched.items()} == shown
 
 

@@ -45,7 +45,7 @@ class GuestSession(NamedTuple):
     program: str | None = None
     #: how it is woken (`guests/reachability.py`); None if nothing has ever wanted to
     wake_method: str | None = None
-    #: the process that wakes it when an item comes; None if there is none, or if it has no name here
+    #: the process that wakes it when an item comes, or did last; None if there was none, or if it has no name here
     waker: str | None = None
     #: since when it is there; None if it has gone
     armed_at: Instant | None = None

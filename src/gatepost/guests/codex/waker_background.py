@@ -7,8 +7,8 @@ own) runs its thread itself, and takes what `codex queue` writes for it.
 
 A thread stays loaded for a while after its terminal was closed or has begun another one, and a turn would run with
 nobody there. So a session counts as armed only while there is a terminal of Codex for it: the process that runs the
-thread, or one that was started in the folder of the thread, with the same folder of Codex, and shows no thread that was
-used later. With `wake.unattended` the daemon alone is enough.
+thread, or one that was started in the folder of the thread, with the same folder of Codex, and shows no other thread
+(`match_terminals`). With `wake.unattended` the daemon alone is enough.
 
 What wakes a session is a prompt that says nothing but that there are items; the hook of that prompt recognises it by
 its token, and shows them. One wake of a session is outstanding at a time: a prompt that waits in a queue is not sent
@@ -117,7 +117,10 @@ class CodexWaker:
                     ids = [id for id in await daemon.list_threads() if _UUID.fullmatch(id)]
                     loaded = [thread for id in ids if (thread := await daemon.read_thread(id)) is not None]
                 in_home = [terminal for terminal in by_name.values() if terminal.codex_home == codex_home]
-                shown = match_terminals(loaded, in_home)
+                last_terminals = {
+                    id: guest.waker for id, guest in others.items() if guest.waker not in (None, guest.program)
+                }
+                shown = match_terminals(loaded, in_home, last_terminals)
                 for thread in loaded:
                     terminal, guest = shown.get(thread.id), others.get(thread.id)
                     if guest is None or guest.program is None or not (terminal or self._is_unattended):
@@ -196,19 +199,30 @@ def _list_codex_homes(session: GuestSession, terminals: Sequence[Terminal]) -> s
     return homes
 
 
-def match_terminals(threads: Sequence[codex_daemon.LoadedThread], terminals: Sequence[Terminal]) -> dict[str, Terminal]:
+def match_terminals(
+    threads: Sequence[codex_daemon.LoadedThread], terminals: Sequence[Terminal], last_terminals: Mapping[str, str]
+) -> dict[str, Terminal]:
     """
-    Return the terminal of each thread that a terminal shows, by the id of the thread. Nobody says which thread that is,
-    so those that were used last count, as many as there are terminals in the folder. A thread that was never prompted
-    counts from its beginning: `/clear` has begun it, and the thread before is shown no more.
+    Return the terminal of each thread that a terminal shows, by the id of the thread. `last_terminals` are the names of
+    those in which threads were seen last.
+
+    Nobody says which thread a terminal shows, so the threads that were used last choose first. A thread stays in its
+    terminal. A thread that was seen in none has just begun, as after `/clear`, and takes a terminal from the thread
+    before. A thread whose terminal is gone takes only one that no other thread was seen in: it may have been resumed.
     """
     matched: dict[str, Terminal] = {}
-    free = list(terminals)
+    free = {terminal.name: terminal for terminal in terminals}
     for thread in sorted(threads, key=lambda thread: (thread.used_at, thread.id), reverse=True):
-        terminal = next((terminal for terminal in free if terminal.cwd == thread.cwd), None)
-        if terminal is not None:
-            free.remove(terminal)
-            matched[thread.id] = terminal
+        last = last_terminals.get(thread.id)
+        seen = {name for id, name in last_terminals.items() if id != thread.id}
+        in_folder = sorted(
+            (terminal for terminal in free.values() if terminal.cwd == thread.cwd),
+            key=lambda terminal: (terminal.name != last, terminal.name in seen),
+        )
+        chosen = next(iter(in_folder), None)
+        if chosen is None or (last is not None and chosen.name != last and chosen.name in seen):
+            continue
+        matched[thread.id] = free.pop(chosen.name)
     return matched
 
 

@@ -123,7 +123,8 @@ WHERE id = :id AND state <> 'ended'
 UPDATE sessions SET checked_at = :now WHERE id IN :ids[] AND armed_at IS NOT NULL
 
 -- name: disarm
-UPDATE sessions SET waker = NULL, armed_at = NULL
+-- The name of its waker stays: a thread of Codex is not given the terminal of another.
+UPDATE sessions SET armed_at = NULL
 WHERE id = :id AND (CAST(:waker AS TEXT) IS NULL OR waker = :waker)
 
 -- name: begin_wake
