@@ -28,10 +28,9 @@ def kit(tmp_path: Path) -> Iterator[Kit]:
         yield kit
 
 
-@pytest.mark.parametrize(
-    "name", [f"inbox/item_lists/{name}" for name in ("list_past", "list_pending", "list_inbox_broadcasts")]
-)
-def test_a_list_of_an_inbox_reads_no_events_of_others(kit: Kit, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("noun", ["list_past", "list_pending", "list_inbox_broadcasts", "list_all_broadcasts"])
+def test_a_list_of_an_inbox_reads_no_events_of_others(kit: Kit, tmp_path: Path, noun: str) -> None:
+    name = f"inbox/item_lists/{noun}"
     steps_before = count_steps(tmp_path, name)
     kit.store.run_sync(push.push_all, [Push(to="ben", source="test", content="Hello") for _ in range(1_000)])
 

@@ -52,7 +52,7 @@ CREATE TABLE dedup_keys (
 ALTER TABLE events ADD COLUMN dedup_key TEXT;
 
 -- SQLite measures nothing by itself, and would take the rows of an inbox for a few. It has to know that they may be
--- many, and that an event has few items (ANALYZE only makes the table of what is known).
+-- many, that an event has few items, and that broadcasts are few (ANALYZE only makes the table of what is known).
 ANALYZE pending;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('pending', 'pending', '1000000 10000 5000 5000 1'),
@@ -61,7 +61,9 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('past', 'past', '1000000 10000 1'),
     ('past', 'past_event', '1000000 2 1'),
     ('past', 'past_claim', '1000000 20'),
-    ('past', 'past_ended', '1000 2');
+    ('past', 'past_ended', '1000 2'),
+    ('broadcasts', NULL, '100'),
+    ('events', NULL, '1000000');
 
 UPDATE events SET dedup_key = coalesce(
     (SELECT min(i.dedup_key) FROM items i WHERE i.arrival = events.arrival),
