@@ -3,10 +3,10 @@
 -- A pending item: one event that waits in one inbox. The rows lie in the order in which they get into a batch, people
 -- before machines, and are narrow, because there is one for each recipient.
 CREATE TABLE pending (
-    recipient       bigint NOT NULL REFERENCES entities,
+    recipient       bigint NOT NULL,
     priority        smallint NOT NULL,
     is_from_machine boolean NOT NULL,
-    arrival         bigint NOT NULL REFERENCES events,
+    arrival         bigint NOT NULL,
     source          text NOT NULL,
     expires_at      bigint,
     wakes           boolean NOT NULL,
@@ -17,15 +17,15 @@ CREATE TABLE pending (
     hidden_until    bigint,
     awaits          text,
     -- the receipt of an item that was done, and is pending again
-    claim           bigint REFERENCES claims,
+    claim           bigint,
     PRIMARY KEY (recipient, priority, is_from_machine, arrival)
 );
 
 -- An item that is not pending any more. One that was taken is claimed while its claim is open, and delivered from the
 -- time when it is acked: an ack changes the claim, and no item.
 CREATE TABLE past (
-    recipient       bigint NOT NULL REFERENCES entities,
-    arrival         bigint NOT NULL REFERENCES events,
+    recipient       bigint NOT NULL,
+    arrival         bigint NOT NULL,
     priority        smallint NOT NULL,
     is_from_machine boolean NOT NULL,
     source          text NOT NULL,
@@ -36,14 +36,14 @@ CREATE TABLE past (
     times           integer NOT NULL,
     seen_at         bigint,
     state           text NOT NULL CHECK (state IN ('taken', 'delivered', 'expired', 'dead', 'discarded')),
-    claim           bigint REFERENCES claims,
+    claim           bigint,
     ended_at        bigint,
     PRIMARY KEY (recipient, arrival)
 );
 
 -- The keys by which an inbox recognises a repeat; each is freed with its item.
 CREATE TABLE dedup_keys (
-    recipient bigint NOT NULL REFERENCES entities,
+    recipient bigint NOT NULL,
     dedup_key text NOT NULL,
     arrival   bigint NOT NULL,
     PRIMARY KEY (recipient, dedup_key)
@@ -83,6 +83,18 @@ FROM items i
 LEFT JOIN claims c ON c.number = i.claim
 WHERE i.state <> 'pending'
 ORDER BY i.recipient, i.arrival;
+
+-- Now, because each row that is inserted would look for what it refers to.
+ALTER TABLE pending
+    ADD FOREIGN KEY (recipient) REFERENCES entities,
+    ADD FOREIGN KEY (arrival) REFERENCES events,
+    ADD FOREIGN KEY (claim) REFERENCES claims;
+ALTER TABLE past
+    ADD FOREIGN KEY (recipient) REFERENCES entities,
+    ADD FOREIGN KEY (arrival) REFERENCES events,
+    ADD FOREIGN KEY (claim) REFERENCES claims;
+ALTER TABLE dedup_keys
+    ADD FOREIGN KEY (recipient) REFERENCES entities;
 
 CREATE UNIQUE INDEX pending_event ON pending (arrival, recipient);
 CREATE INDEX pending_source ON pending (recipient, source, priority, arrival);
