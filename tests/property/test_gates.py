@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from gatepost.errors import Conflict, Invalid
-from gatepost.gates import condition_check, decision as decisions, decision_rule, gate as gates, proposed_action
+from gatepost.gates import answer_rules, condition_check, decision as decisions, gate as gates, proposed_action
 from gatepost.gates.decision import AnswerSpec, Decision, DecisionOutcome, Option, Question
 from gatepost.gates.gate import AtDeadline, Ending, FailMode, Gate, GateKind, Resolution
 from gatepost.gates.proposed_action import Action, AnswerKind
@@ -116,7 +116,7 @@ def test_a_reply_is_an_answer_to_the_question_as_it_stands_or_an_error(decision:
     has_text = bool(reply.text and reply.text.strip())
     choices = [reply.again, reply.reject, reply.option is not None]
     try:
-        outcome = decision_rule.decide_outcome(decision, reply, max_data_bytes=MAX_DATA_BYTES)
+        outcome = answer_rules.decide_outcome(decision, reply, max_data_bytes=MAX_DATA_BYTES)
     except Conflict:
         assert reply.context_hash == "0" * 64 or (reply.again and decision.iteration == decisions.MAX_ROUNDS)
     except Invalid:
@@ -192,9 +192,9 @@ def test_a_reply_about_an_action_is_complete_or_refused(decision: Decision, repl
             is_valid = (has_args, has_text) == (kind == AnswerKind.EDIT, kind == AnswerKind.RESPOND)
         case _:
             is_valid = False
-    completed = decision_rule.complete_answer(decision, reply)
+    completed = answer_rules.complete_answer(decision, reply)
     try:
-        outcome = decision_rule.decide_outcome(decision, completed, max_data_bytes=MAX_DATA_BYTES)
+        outcome = answer_rules.decide_outcome(decision, completed, max_data_bytes=MAX_DATA_BYTES)
     except (Conflict, Invalid):
         assert not is_valid
     else:

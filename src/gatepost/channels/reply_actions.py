@@ -40,7 +40,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, NotFound, Refused, quote_value
-from gatepost.gates import decision_actions as decisions, decision_rule
+from gatepost.gates import decision_actions as decisions, question_rules
 from gatepost.gates.decision import Decision, Option, Question
 from gatepost.inbox import item_rows as items
 from gatepost.inbox.event import DECISION_KEY, OWN_CHANNELS, Event, EventType, Posted, parse_body
@@ -67,7 +67,7 @@ def reply(tx: Transaction, event: str, text: str, *, by: str | Entity, buttons: 
     author = directory.find_live(tx, by)
     if not text.strip():
         raise Invalid("the reply is empty", hint="give it a text")
-    decision_rule.check_options(buttons)
+    question_rules.check_options(buttons)
     event = find_event_id(tx, event, author)
     is_known_mail = mail.find_known_mail(tx, event, author) is not None
     origin = mail.find_readable_event(tx, event, author) if not is_known_mail else None

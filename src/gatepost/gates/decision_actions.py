@@ -32,13 +32,14 @@ from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import Entity
 from gatepost.errors import Conflict, Invalid, Late, NotFound, Refused, UnknownAddress, quote_value
 from gatepost.gates import (
+    answer_rules,
     decision_event_actions as decision_events,
     decision_rows as decisions,
-    decision_rule,
     gate as gate_rules,
     gate_actions as gates,
     gate_rows,
     proposed_action,
+    question_rules,
 )
 from gatepost.gates.decision import (
     MAX_ROUNDS,
@@ -81,7 +82,7 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
     Ask for a decision, and push the question to the respondents. Its gate holds the asker until it ends, unless it is
     followed.
     """
-    question = decision_rule.check_question(question, max_data_bytes=tx.policy.data)
+    question = question_rules.check_question(question, max_data_bytes=tx.policy.data)
     if by is None:
         raise Invalid("a decision needs an asker", hint="give `asker`")
     asker = directory.find_live(tx, by)
@@ -132,7 +133,9 @@ def ask(tx: Transaction, question: Question, *, by: str | None) -> Decision:
 def revise(tx: Transaction, id: str, question: Question, *, by: str | None) -> Decision:
     """Ask again in another round, and push the new question. Without a new deadline the old one stays."""
     decision, actor = lock_decision(tx, id, by)
-    question = decision_rule.check_question(question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline)
+    question = question_rules.check_question(
+        question, max_data_bytes=tx.policy.data, current_deadline=decision.deadline
+    )
     if not gates.is_allowed(actor, decision.asker):
         raise Refused(f"{by!r} cannot revise the decision {id!r}", hint=f"{decision.asker!r} can")
     check_open(decision, tx.now)
@@ -175,9 +178,9 @@ def answer(
     check_open(decision, tx.now)
     if decision.status is DecisionStatus.REVISING:
         raise build_late_error(decision)
-    reply = decision_rule.complete_answer(decision, reply)
-    outcome = decision_rule.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
-    decision_rule.require_hash(decision, reply)
+    reply = answer_rules.complete_answer(decision, reply)
+    outcome = answer_rules.decide_outcome(decision, reply, max_data_bytes=tx.policy.data)
+    answer_rules.require_hash(decision, reply)
     text = reply.text if reply.text is not None and has_visible_text(reply.text) else None
     return end(tx, decision, outcome, actor, option=reply.option, text=text, edited_args=reply.args, origin=origin)
 

@@ -67,7 +67,7 @@ def _find_state(session: GuestSession, now: Instant, is_running: IsRunning) -> t
     if session.woken_at is not None:
         has_reacted = session.seen_at > session.woken_at
         timeout = PROOF_TIMEOUT if has_reacted and session.state == WORKING else WAKE_TIMEOUT
-        if not _is_recent(session.woken_at, now, timeout):
+        if not is_recent(session.woken_at, now, timeout):
             return UNPROVED, min(session.woken_at, now)
         if not has_reacted:  # it is being woken: what woke it has done its work, and the next one is not there yet
             return _get_armed_state(session), session.woken_at
@@ -79,12 +79,12 @@ def _find_state(session: GuestSession, now: Instant, is_running: IsRunning) -> t
         is_lost = session.state == IDLE and now - session.seen_at > ARMING_TIME
         return LOST if is_lost else UNPROVED, session.seen_at
     checked_at = session.checked_at or 0
-    if is_armed is None and not _is_recent(checked_at, now, REPORT_LIFETIME):
+    if is_armed is None and not is_recent(checked_at, now, REPORT_LIFETIME):
         return UNPROVED, checked_at
     return _get_armed_state(session), session.armed_at or checked_at
 
 
-def _is_recent(then: Instant, now: Instant, length: Duration) -> bool:
+def is_recent(then: Instant, now: Instant, length: Duration) -> bool:
     """Return True if something was at most this long ago. What is to come was before the clock was set back."""
     return 0 <= now - then <= length
 
@@ -98,23 +98,7 @@ def choose_best(reachabilities: Iterable[Reachability]) -> Reachability | None:
     return min(reachabilities, key=lambda entry: (_ORDER.index(entry.state), -entry.since), default=None)
 
 
-def choose_to_wake(sessions: Iterable[GuestSession], *, now: Instant, is_running: IsRunning) -> GuestSession | None:
-    """
-    Return which session of an agent to wake: one that can be woken now, does not leave a wake unanswered, is idle, and
-    was active last, in this order. Return None if none can be, or one is being woken.
-    """
-    live = [session for session in sessions if judge(session, now=now, is_running=is_running).state != LOST]
-    if any(session.woken_at is not None and _is_recent(session.woken_at, now, WAKE_TIMEOUT) for session in live):
-        return None
-    candidates = [session for session in live if _is_armed(session, now, is_running)]
-    return max(
-        candidates,
-        key=lambda session: (session.woken_at is None, session.state == IDLE, session.seen_at),
-        default=None,
-    )
-
-
-def _is_armed(session: GuestSession, now: Instant, is_running: IsRunning) -> bool:
+def can_be_woken(session: GuestSession, now: Instant, is_running: IsRunning) -> bool:
     """Return True if what wakes a session is there, as far as that is known here."""
     is_there = False if session.armed_at is None else is_running(session.waker) if session.waker is not None else None
-    return _is_recent(session.checked_at or 0, now, REPORT_LIFETIME) if is_there is None else is_there
+    return is_recent(session.checked_at or 0, now, REPORT_LIFETIME) if is_there is None else is_there

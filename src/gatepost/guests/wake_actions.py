@@ -6,7 +6,7 @@ last. A session that works shows items by its own hooks; it is woken only if an 
 because it may have been interrupted, which no hook tells. While a session is being woken, no other is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from gatepost.core.ports import Reader, Transaction
@@ -14,8 +14,17 @@ from gatepost.core.times import DAY, SECOND, Instant, format_duration
 from gatepost.directory import attention_actions as attention, entity_actions as directory
 from gatepost.errors import NotFound
 from gatepost.guests import session_actions as sessions
-from gatepost.guests.reachability import ARMING_TIME, WAITER, IsRunning, choose_to_wake
-from gatepost.guests.session import IDLE
+from gatepost.guests.reachability import (
+    ARMING_TIME,
+    LOST,
+    WAITER,
+    WAKE_TIMEOUT,
+    IsRunning,
+    can_be_woken,
+    is_recent,
+    judge,
+)
+from gatepost.guests.session import IDLE, GuestSession
 from gatepost.inbox.event import Ref
 from gatepost.inbox.push import actions as push
 from gatepost.inbox.wake_actions import FindReceptions, Reception
@@ -40,13 +49,28 @@ def find_wake(tx: Reader, id: str, *, is_running: IsRunning) -> Instant | None:
     if row is None or row.since is None:
         return None
     others = sessions.list_of_agent(tx, session.agent)
-    chosen = choose_to_wake(others, now=tx.now, is_running=is_running)
+    chosen = _choose_session(others, now=tx.now, is_running=is_running)
     if chosen is None or chosen.session != id:
         return None
     if chosen.state == IDLE:
         return max(int(row.since), chosen.seen_at)
     has_just_come = 0 <= tx.now - row.since < BUSY_PATIENCE  # what is to come was before the clock was set back
     return None if has_just_come else int(row.since)
+
+
+def _choose_session(candidates: Iterable[GuestSession], *, now: Instant, is_running: IsRunning) -> GuestSession | None:
+    """
+    Return which session of an agent to wake: one that can be woken now, does not leave a wake unanswered, is idle, and
+    was active last, in this order. Return None if none can be, or one is being woken.
+    """
+    live = [session for session in candidates if judge(session, now=now, is_running=is_running).state != LOST]
+    if any(session.woken_at is not None and is_recent(session.woken_at, now, WAKE_TIMEOUT) for session in live):
+        return None
+    return max(
+        (session for session in live if can_be_woken(session, now, is_running)),
+        key=lambda session: (session.woken_at is None, session.state == IDLE, session.seen_at),
+        default=None,
+    )
 
 
 def take_wake(tx: Transaction, id: str, *, is_running: IsRunning, method: str = WAITER) -> Instant | None:
