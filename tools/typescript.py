@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from gatepost.executor import load_operations
 from gatepost.gateway.openapi import build_openapi
-from gatepost.gateway.stream_event_models import CONTROL_EVENTS, EVENTS
+from gatepost.gateway.streams.event_models import CONTROL_EVENTS, EVENTS
 from gatepost.operations.operation import Kind, Operation, View
 
 FOLDER: Final = Path(__file__).parent.parent / "clients" / "typescript" / "src"

@@ -106,7 +106,7 @@ def count_connections(server: GatewayThread) -> int:
 async def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(
     server: GatewayThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gatepost.gateway.stream_limits.BACKLOG", 20)
+    monkeypatch.setattr("gatepost.gateway.streams.limits.BACKLOG", 20)
     count, text = 80, "x" * 100_000
     connection = RawConnection(server, buffer_size=4_096)
     connection.send_request(f"GET {SPACE_PATH}/stream")
@@ -175,7 +175,7 @@ def test_a_reader_that_pauses_gets_all_in_order(
 
 
 def test_a_reader_that_takes_nothing_at_all_is_left(server: GatewayThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.stream_limits.STALL_TIMEOUT", 0.3)
+    monkeypatch.setattr("gatepost.gateway.streams.limits.STALL_TIMEOUT", 0.3)
     streams = server.gateway.app_state.live_streams
     with closing(RawConnection(server, buffer_size=4_096)) as connection:
         connection.send_request(f"GET {SPACE_PATH}/stream")

@@ -21,8 +21,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity import EntityKind
 from gatepost.errors import Unavailable
-from gatepost.gateway import authentication as auth, server_sent_events as stream_module
+from gatepost.gateway import authentication as auth
 from gatepost.gateway.authentication import TokenRules
+from gatepost.gateway.streams import server_sent_events as stream_module
 from tests.support.gateways.local_gateways import (
     JWT_SECRET,
     TOKEN_RULES,

@@ -19,7 +19,7 @@ from starlette.types import Message
 from gatepost.client import LocalClient
 from gatepost.errors import Unavailable
 from gatepost.gateway.http_exchange import HttpExchange
-from gatepost.gateway.stream_limits import StreamLimits
+from gatepost.gateway.streams.limits import StreamLimits
 from gatepost.inbox import claim_actions as inbox
 from gatepost.inbox.event import ItemState, Push
 from gatepost.inbox.item_api import ClaimBatch

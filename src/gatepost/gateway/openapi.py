@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gatepost.gateway.stream_event_models import CONTROL_EVENTS, EVENTS
+from gatepost.gateway.streams.event_models import CONTROL_EVENTS, EVENTS
 from gatepost.operations import problems
 from gatepost.operations.decoding import get_decoder
 from gatepost.operations.operation import Kind, Operation, Repetition, StreamedView, View

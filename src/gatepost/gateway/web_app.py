@@ -9,14 +9,15 @@ from urllib.parse import unquote
 
 from gatepost.errors import NotFound, quote_value
 from gatepost.executor import load_operations
-from gatepost.gateway import health_checks, settings_view, sign_in_endpoint, stream_contents, webhook_endpoints  # noqa: F401 (handlers)
+from gatepost.gateway import health_checks, settings_view, sign_in_endpoint, webhook_endpoints  # noqa: F401 (handlers)
 from gatepost.gateway.dispatch import Dispatcher, answer_errors
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive, Scope, Send, encode
-from gatepost.gateway.live_frames import ChatPresence, GateFrames
 from gatepost.gateway.mcp_endpoint import McpEndpoint
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi
 from gatepost.gateway.page_files import PageEndpoint, is_page_visit
+from gatepost.gateway.streams import parts  # noqa: F401 (handlers)
+from gatepost.gateway.streams.frames import ChatPresence, GateFrames
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Operation
 from gatepost.operations.problems import MethodNotAllowed

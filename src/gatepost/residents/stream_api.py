@@ -1,7 +1,7 @@
 """
 The events of streams about residents that are not stored: texts while a model writes them, cycles, and uses of tools.
 
-`gateway/stream_event_models.py` has the events of all rooms.
+`gateway/streams/event_models.py` has the events of all rooms.
 """
 
 from collections.abc import Mapping

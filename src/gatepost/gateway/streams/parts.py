@@ -23,10 +23,11 @@ from gatepost.core.ports import Reader
 from gatepost.core.signals import Topic
 from gatepost.directory import entity_actions as directory
 from gatepost.gateway.gateway_state import GatewayState
-from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, ALL_GATES
-from gatepost.gateway.server_sent_events import EventStream, StreamPart, decode_combined_cursor, open_stream
-from gatepost.gateway.stream_event_models import encode_entry
-from gatepost.gateway.stream_readers import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
+from gatepost.gateway.streams.event_models import encode_entry
+from gatepost.gateway.streams.frames import ALL_AGENTS, ALL_FIRES, ALL_GATES
+from gatepost.gateway.streams.positions import decode_combined_cursor
+from gatepost.gateway.streams.resuming_readers import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
+from gatepost.gateway.streams.server_sent_events import EventStream, StreamPart, open_stream
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.event_api import ItemView
 from gatepost.inbox.item_api import WatchAll, WatchInbox

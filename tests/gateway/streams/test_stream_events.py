@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from gatepost.core.signals import Topic
-from gatepost.gateway.live_frames import GATE_EVENTS
-from gatepost.gateway.stream_event_models import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
+from gatepost.gateway.streams.event_models import CONTROL_EVENTS, EVENTS, TriggerChangeView, build_frame, encode_entry
+from gatepost.gateway.streams.frames import GATE_EVENTS
 from gatepost.residents.runs.run import RunStatus
 from gatepost.residents.stream_api import AgentActivityView, MessageDeltaView
 from tests.support.gateways.local_gateways import build_openapi, list_operations
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ACTIVITY = AgentActivityView(agent="ann", agent_name="Ann", run_id="run_1")
 DELTA = MessageDeltaView(stream_id="run_1/2.0", run_id="run_1", agent="ann", space_id="q4", delta="Hel")
 
@@ -76,8 +76,8 @@ def test_a_drift_of_the_typescript_client_is_found(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from gatepost.gateway import stream_event_models
-stream_event_models.EVENTS["agent.asleep"] = stream_event_models.EVENTS["agent.active"]
+from gatepost.gateway.streams import event_models
+event_models.EVENTS["agent.asleep"] = event_models.EVENTS["agent.active"]
 sys.path.insert(0, {str(ROOT)!r})
 from tools import typescript
 sys.exit(typescript.main(["--check"]))

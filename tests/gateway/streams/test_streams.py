@@ -360,7 +360,7 @@ async def test_a_place_that_is_not_reached_yet_is_refused(path: str, last: str, 
 
 
 async def test_a_quiet_stream_shows_that_it_lives(deaf_gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.server_sent_events.PING_INTERVAL", 0.01)
+    monkeypatch.setattr("gatepost.gateway.streams.server_sent_events.PING_INTERVAL", 0.01)
     async with await deaf_gateway.open_stream("/api/stream?space=q4-report&inbox=analyst&inbox=designer") as stream:
         events = []
         async for frame in stream:

@@ -4,12 +4,8 @@ Server-sent events: spaces, inboxes, agents, runs, and several of them in one st
 A part is stored, as a space is, or live: frames alone, which cannot be resumed.
 
 Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
-to another, goes on exactly there. Without it a stream begins now, but that of a run with its first step. The id of a
-stream of one part is its position; that of a combined stream holds the position of each part:
-
-    41                  a space: the number of a message; a run: of a step; the shared inbox: of a change
-    731-41              an inbox: the feed's own position
-    eyJzcGFjZTpx...     combined: a JSON object in base64
+to another, goes on exactly there (`positions.py`). Without it a stream begins now, but that of a run with its first
+step.
 
 A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
 reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
@@ -17,11 +13,9 @@ credential it came with is looked at again whenever a key or an entity changes, 
 """
 
 import asyncio
-import base64
-import binascii
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,22 +24,16 @@ from typing import Any, Final, assert_never
 import msgspec
 import structlog
 
-from gatepost.channels.shared_inbox import actions as shared_inbox
-from gatepost.core import typed_json
-from gatepost.core.ports import Reader
 from gatepost.core.signals import Frame, Topic
-from gatepost.errors import GatepostError, Invalid, Unauthorized, Unavailable, quote_value
+from gatepost.errors import GatepostError, Unauthorized, Unavailable
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.http_exchange import HttpExchange, Receive, encode_chunk
-from gatepost.gateway.live_frames import ALL_GATES, GATE_EVENTS
-from gatepost.gateway.stream_event_models import StreamConnectedView, StreamEndedView
-from gatepost.gateway.stream_limits import send_in_time
-from gatepost.gateway.stream_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
-from gatepost.inbox import feed_actions as inbox_feed
-from gatepost.inbox.feed_actions import Position
+from gatepost.gateway.streams.event_models import StreamConnectedView, StreamEndedView
+from gatepost.gateway.streams.frames import ALL_GATES, GATE_EVENTS
+from gatepost.gateway.streams.limits import send_in_time
+from gatepost.gateway.streams.positions import check_positions, format_cursor, parse_cursor
+from gatepost.gateway.streams.resuming_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 from gatepost.operations.access import Caller
-from gatepost.residents.runs import actions as runs
-from gatepost.spaces import actions as spaces
 
 log = structlog.get_logger("gatepost.stream")
 
@@ -88,8 +76,8 @@ async def open_stream(
 ) -> "EventStream":
     """Return a stream of parts, each from the reader's last position, or from its start."""
     topics = [part.topic for part in parts if not part.is_live]
-    positions = _parse_cursor(after, topics, is_combined=is_combined) if after else {}
-    await state.store.read(_check_positions, positions)
+    positions = parse_cursor(after, topics, is_combined=is_combined) if after else {}
+    await state.store.read(check_positions, positions)
     return EventStream(
         state=state,
         sources=[part.source for part in parts],
@@ -99,21 +87,6 @@ async def open_stream(
         is_combined=is_combined,
         check_end=check_end,
     )
-
-
-def _check_positions(tx: Reader, positions: Mapping[Topic, StreamPosition]) -> None:
-    """Refuse a position that does not exist yet: a reader that waited there would miss everything before it."""
-    for (kind, name), position in positions.items():
-        if kind == "inbox":
-            inbox_feed.read_page(tx, name, position, 1)
-        elif kind == "run":
-            if position > (last := len(runs.list_steps(tx, name)) + 2):
-                raise Invalid(f"the run {name!r} has no step {position}", hint=f"it ends before {last + 1}")
-        elif kind == "shared":
-            if position > (last := shared_inbox.find_last_position(tx)):
-                raise Invalid(f"the shared inbox has no change {position}", hint=f"its last one is {last}")
-        elif position > (last := spaces.show(tx, name).last_seq):
-            raise Invalid(f"the space {name!r} has no message {position}", hint=f"its last one is {last}")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -256,14 +229,8 @@ class EventStream:
         return ALL_GATES in self.live_topics and topic != ALL_GATES and frame.event in GATE_EVENTS
 
     def _format_id(self) -> str:
-        if not self.is_combined:
-            [position] = self.positions.values()
-            return str(position)
-        stored = sorted(
-            (str(topic), str(value)) for topic, value in self.positions.items() if topic not in self.live_topics
-        )
-        text = msgspec.json.encode(dict(stored))
-        return base64.urlsafe_b64encode(text).decode()
+        stored = {topic: value for topic, value in self.positions.items() if topic not in self.live_topics}
+        return format_cursor(stored if self.is_combined else self.positions, is_combined=self.is_combined)
 
 
 async def _wait_until_left(receive: Receive) -> None:
@@ -301,36 +268,3 @@ def encode_item(item: StreamEntry | Frame) -> EncodedItem:
 def _format_frame(event: str, data: Any, id: str | None = None) -> bytes:
     head = f"id: {id}\n" if id is not None else ""
     return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
-
-
-def _parse_cursor(text: str, topics: Sequence[Topic], *, is_combined: bool) -> dict[Topic, StreamPosition]:
-    """Return the position in each of these topics; a topic that the stream did not have then is not in the answer."""
-    if not is_combined:
-        [topic] = topics
-        return {topic: _parse_position(topic, text)}
-    values = decode_combined_cursor(text)
-    return {topic: _parse_position(topic, values[topic]) for topic in topics if topic in values}
-
-
-def decode_combined_cursor(text: str) -> Mapping[Topic, str]:
-    """Return the positions of a combined stream by the topics that it had."""
-    try:
-        values = typed_json.decode(base64.b64decode(text, b"-_", validate=True), dict[str, str])
-    except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError, ValueError):
-        raise _build_cursor_error(text) from None
-    return {Topic.parse(topic): value for topic, value in values.items()}
-
-
-def _parse_position(topic: Topic, text: str) -> StreamPosition:
-    if topic.kind == "inbox":
-        return Position.parse(text)
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise _build_cursor_error(text)
-    return int(text)
-
-
-def _build_cursor_error(text: str) -> Invalid:
-    return Invalid(
-        f"{quote_value(text)} is not a position to resume from",
-        hint="send the last `id:` back as it was, or leave it out to begin now",
-    )

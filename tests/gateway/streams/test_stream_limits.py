@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack
 
-from gatepost.gateway.stream_limits import StreamLimits
+from gatepost.gateway.streams.limits import StreamLimits
 from tests.support.gateways.local_gateways import Gateway, StreamListener
 
 LIMIT = 3

@@ -42,12 +42,18 @@ from gatepost.errors import GatepostError
 from gatepost.gates import decision_actions as decisions, gate_actions as gates
 from gatepost.gates.decision_handlers import view_decision
 from gatepost.gates.gate_handlers import view_gate
-from gatepost.gateway.stream_event_models import EVENTS, InboxChangeView, PlanChangeView, TriggerChangeView, build_frame
+from gatepost.gateway.streams.event_models import (
+    EVENTS,
+    InboxChangeView,
+    PlanChangeView,
+    TriggerChangeView,
+    build_frame,
+)
 from gatepost.inbox.event import Event, EventType
 from gatepost.operations.operation import View
 
 if TYPE_CHECKING:
-    from gatepost.gateway.stream_readers import LiveStreams
+    from gatepost.gateway.streams.resuming_readers import LiveStreams
 
 log = structlog.get_logger("gatepost.live")
 

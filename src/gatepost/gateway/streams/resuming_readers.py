@@ -23,12 +23,12 @@ A reader that keeps up gets an item at once, in the loop over all readers of its
 (`TakeItem`). While an item of its own is not written yet, or it does not take what was written, the items go to its
 backlog, and its own task writes them, in their order.
 
-A slow reader never slows the writer or the other readers: its backlog is bounded (`stream_limits.py`), and a reader
+A slow reader never slows the writer or the other readers: its backlog is bounded (`limits.py`), and a reader
 that exceeds the bound is dropped. It knows its last position and may come back with it. A reader that starts far behind
 is not dropped for that: until a tail has reached the end for the first time, it reads on only when a reader has taken
 its whole backlog.
 
-Frames come with signals, or are made of them (`live_frames.py`). They are live only. What must not be missed is also an
+Frames come with signals, or are made of them (`frames.py`). They are live only. What must not be missed is also an
 item of an inbox, and resumes like every other item.
 """
 
@@ -42,8 +42,8 @@ import structlog
 
 from gatepost.core.signals import EVERY_INBOX, KEYS, Frame, Signal, SignalTopicKind, Topic, TransportMessage
 from gatepost.errors import GatepostError, Unavailable
-from gatepost.gateway.live_frames import ALL_AGENTS, ALL_FIRES, build_change_frame, build_fire_frame
-from gatepost.gateway.stream_limits import Backlog
+from gatepost.gateway.streams.frames import ALL_AGENTS, ALL_FIRES, build_change_frame, build_fire_frame
+from gatepost.gateway.streams.limits import Backlog
 
 log = structlog.get_logger("gatepost.live")
 
