@@ -112,13 +112,13 @@ class TestADamagedStore:
         assert omission.startswith("events: rows after (")
         assert json.loads(exported[-1])["unreadable"] == [omission]
         assert EVENTS - 40 * count < summary.rows["events"] < EVENTS
-        assert summary.rows["items"] == EVENTS
+        assert summary.rows["pending"] == EVENTS
         with Kit(clock=FakeClock(seed=1)) as other:
             with pytest.raises(Invalid, match="'events' has no such row"):
                 import_lines(other.store, exported)
             imported = import_lines(other.store, exported, repair=True)
-            assert imported.rows["items"] == imported.rows["events"] == summary.rows["events"]
-            assert len(imported.omissions) == EVENTS - imported.rows["items"]
+            assert imported.rows["pending"] == imported.rows["events"] == summary.rows["events"]
+            assert len(imported.omissions) == EVENTS - imported.rows["pending"]
             check_health(other.store)
             assert other.store.run_sync(push.push_event, Push(to="ana", source="test", content="new")).event
 
