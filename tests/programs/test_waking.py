@@ -195,9 +195,16 @@ def test_an_open_permission_prompt_stays(ann: WakingGuest, gateway: GatewayProce
     """A wake waits behind the prompt. The hook of the tool shows the item first, so the model is not asked again."""
     ann.configure_permissions()
     terminal = ann.start()
-    ann.guest.model.script = lambda request: DONE if PERMITTED in request.text else ann.ask_permission()
+    is_prompted = threading.Event()
+
+    def script(request: Request) -> Reply:
+        is_prompted.wait()  # no Enter of the prompt is left, which would answer the question
+        return DONE if PERMITTED in request.text else ann.ask_permission()
+
+    ann.guest.model.script = script
     place = terminal.mark()
     ann.prompt(terminal)
+    is_prompted.set()
     ann.wait_for_question(terminal, place)
     ann.guest.push("behind a question")
     if ann.fires_while_busy:
