@@ -31,7 +31,6 @@ PARAMETER: Final = r"(?<!:):([a-z_]+)"
 _HEAD: Final = "\n-- name: "
 #: in the place of a dialect: text that statements of the file share
 _PART: Final = "part"
-_COMMENT: Final = r"--[^\n]*"
 _LIST: Final = r"\b(NOT )?IN :([a-z_]+)\[\]"
 _FIELD: Final = r"json_extract\(([a-z_.]+), '\$\.(\w+)'\)"
 _LOCK: Final = r"\s*\bFOR UPDATE(?: OF [a-z]+)?(?: SKIP LOCKED)?\b"
@@ -62,7 +61,7 @@ def get_statement(dialect: str, name: str) -> str:
             if kind == _PART:
                 text = text.replace(f"{{{part_name}}}", part.strip())
     if "--" in text:
-        text = re.sub(_COMMENT, "", text)
+        text = "\n".join([line.partition("--")[0] for line in text.split("\n")])
     if dialect == "sqlite" and "FOR UPDATE" in text:
         text = re.sub(_LOCK, "", text)
     if dialect == "postgres" and "json_extract" in text:
