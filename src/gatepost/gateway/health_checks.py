@@ -81,7 +81,7 @@ class Meters:
         self._logged_reasons: set[str] = set()
 
     def count_answer(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count an answer that took so many seconds; `route` is one of few, and `method` too."""
+        """Count an answer and its duration in seconds; `route` is one of few, and `method` too."""
         meters = self._answer_meters.get((route, method, status))
         if meters is None:
             meters = self.requests.labels(route, method, status), self.seconds.labels(route)
