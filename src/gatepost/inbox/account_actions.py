@@ -28,9 +28,19 @@ def list_page(
     """
     parameters = {"unbalanced": unbalanced, "after": after, "limit": limit, "recipient": None, "now": tx.now}
     rows = tx.fetch_all("inbox/accounts/list_page", **parameters)
-    sums = {name: getattr(rows[0], f"total_{name}") for name in AccountTotal.__struct_fields__ if name != "inboxes"}
-    accounts = [_ACCOUNT.read(row) for row in rows if row.name is not None]
-    return accounts, AccountTotal(inboxes=rows[0].inboxes, **sums)
+    row = rows[0]
+    total = AccountTotal(
+        inboxes=row.inboxes,
+        unbalanced=row.total_unbalanced,
+        accepted=row.total_accepted,
+        pending=row.total_pending,
+        claimed=row.total_claimed,
+        delivered=row.total_delivered,
+        expired=row.total_expired,
+        dead=row.total_dead,
+        discarded=row.total_discarded,
+    )
+    return [_ACCOUNT.read(row) for row in rows if row.name is not None], total
 
 
 def find_unbalanced(tx: Reader) -> tuple[list[Account], AccountTotal]:

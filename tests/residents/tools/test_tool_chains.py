@@ -87,7 +87,7 @@ CALLS: Final[dict[str, tuple[str, Callable[[StoreContext], dict[str, Any]]]]] = 
 #: tools whose effect nobody gets an event of, or that route what came from outside
 SILENT: Final = {
     *("create_route", "update_route", "disable_route", "discard_dead_letter", "disable_trigger", "add_work_item"),
-    "replay_dead_letter",
+    *("replay_dead_letter", "set_attention"),
 }
 
 

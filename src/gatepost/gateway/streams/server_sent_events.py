@@ -4,8 +4,8 @@ Server-sent events: spaces, inboxes, agents, runs, and several of them in one st
 A part is stored, as a space is, or live: frames alone, which cannot be resumed.
 
 Everything stored has an `id:`; a reader that comes back with it as `Last-Event-ID` (or `?after=`), to this gateway or
-to another, goes on exactly there (`positions.py`). Without it a stream begins now, but that of a run with its first
-step.
+to another, goes on exactly there (`resume_positions.py`). Without it a stream begins now, but that of a run with its
+first step.
 
 A stream ends with `ended`, which says why and, where coming back may help, from where (`resumeFrom`). It ends when the
 reader is too slow, when the gateway stops, and when its rights are gone: membership is read with every entry, and the
@@ -31,7 +31,7 @@ from gatepost.gateway.http_exchange import HttpExchange, Receive, encode_chunk
 from gatepost.gateway.streams.event_models import StreamConnectedView, StreamEndedView
 from gatepost.gateway.streams.frames import ALL_GATES, GATE_EVENTS
 from gatepost.gateway.streams.limits import send_in_time
-from gatepost.gateway.streams.positions import check_positions, format_cursor, parse_cursor
+from gatepost.gateway.streams.resume_positions import check_positions, format_cursor, parse_cursor
 from gatepost.gateway.streams.resuming_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 from gatepost.operations.access import Caller
 

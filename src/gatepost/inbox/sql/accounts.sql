@@ -71,8 +71,10 @@ WITH account AS MATERIALIZED (
         CAST(coalesce(sum(discarded), 0) AS BIGINT) AS total_discarded
     FROM judged
 )
-SELECT * FROM total LEFT JOIN page ON TRUE
-ORDER BY balanced, open_items DESC, number
+SELECT
+    total.*, p.name, p.accepted, p.pending, p.claimed, p.delivered, p.expired, p.dead, p.discarded, p.hidden
+FROM total LEFT JOIN page p ON TRUE
+ORDER BY p.balanced, p.open_items DESC, p.number
 
 -- name: add (sqlite)
 INSERT INTO accounts (recipient, accepted, delivered, expired, discarded)
