@@ -38,7 +38,7 @@ from gatepost.core.policy import Policy
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import Unavailable
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.jobs import job_actions as jobs
 from gatepost.stores import sqlite  # noqa: F401 (imported before the fork, for speed)

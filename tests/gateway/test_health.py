@@ -14,7 +14,7 @@ import structlog
 from gatepost.app import open_store
 from gatepost.core.signals import TransportMessage
 from gatepost.gateway import health_checks as health
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.testing import FakeClock
 from gatepost.transports.memory import MemoryTransport

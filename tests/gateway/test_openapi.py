@@ -26,7 +26,7 @@ from schemathesis.schemas import APIOperation
 from gatepost.app import open_store, register_administrator
 from gatepost.directory import key_actions as keys
 from gatepost.directory.key_handlers import generate_secret
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.transports.signal_bus import SignalBus
 from tests.operations.access_cases import create_owned_objects

@@ -12,7 +12,7 @@ from gatepost.gateway.authentication import Authenticator
 from gatepost.gateway.http_exchange import CallerLocks, LargeBodies
 from gatepost.gateway.page_files import PAGE_FOLDER
 from gatepost.gateway.streams.limits import StreamLimits
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.webhook_endpoints import UnverifiedBodies
 from gatepost.residents.agent_config import ModelChoice
 from gatepost.residents.model_port import Model

@@ -40,7 +40,7 @@ from gatepost.gateway.health_checks import Meters
 from gatepost.gateway.hook_socket import HookSocket
 from gatepost.gateway.http_limits import ConnectionLimits, allow_connections, build_protocol
 from gatepost.gateway.streams.limits import StreamLimits
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.guests import hook_entry
 from gatepost.guests.codex.waker_background import INTERVAL, CodexWaker

@@ -23,7 +23,7 @@ from gatepost.core.signals import Frame, Topic
 from gatepost.errors import Invalid, Unavailable
 from gatepost.gates import decision_actions as decisions
 from gatepost.gates.decision import DecisionStatus
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.testing import FakeClock
 from tests.channels.telegram.bot_api.server import TelegramServer

@@ -10,7 +10,7 @@ import pytest
 from gatepost.core.signals import Frame, Signal, Topic
 from gatepost.errors import NotFound, Unavailable
 from gatepost.gateway.streams.limits import BACKLOG
-from gatepost.gateway.streams.resuming_readers import (
+from gatepost.gateway.streams.live_readers import (
     LiveStreams,
     StreamEnd,
     StreamEntry,
@@ -226,7 +226,7 @@ async def test_frames_reach_whoever_is_there(streams: LiveStreams) -> None:
 
 
 async def test_a_store_that_is_away_is_waited_for(streams: LiveStreams, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatepost.gateway.streams.resuming_readers._RETRY", 0.001)
+    monkeypatch.setattr("gatepost.gateway.streams.live_readers._RETRY", 0.001)
     fake_topic = FakeTopic()
     read_task = asyncio.create_task(read_entries(streams, fake_topic, 0, 2))
     await wait_until(lambda: streams.readers == 1)

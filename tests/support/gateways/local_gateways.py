@@ -38,7 +38,7 @@ from gatepost.gateway.authentication import Authenticator, TokenRules
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.health_checks import Meters
 from gatepost.gateway.http_limits import ConnectionLimits, build_protocol
-from gatepost.gateway.streams.resuming_readers import LiveStreams
+from gatepost.gateway.streams.live_readers import LiveStreams
 from gatepost.gateway.web_app import GatewayApp
 from gatepost.jobs.periodic_duty_background import Duty, run_duties
 from gatepost.residents.agent_config import ModelChoice

@@ -53,7 +53,7 @@ from gatepost.inbox.event import Event, EventType
 from gatepost.operations.operation import View
 
 if TYPE_CHECKING:
-    from gatepost.gateway.streams.resuming_readers import LiveStreams
+    from gatepost.gateway.streams.live_readers import LiveStreams
 
 log = structlog.get_logger("gatepost.live")
 

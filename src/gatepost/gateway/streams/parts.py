@@ -25,8 +25,8 @@ from gatepost.directory import entity_actions as directory
 from gatepost.gateway.gateway_state import GatewayState
 from gatepost.gateway.streams.event_models import encode_entry
 from gatepost.gateway.streams.frames import ALL_AGENTS, ALL_FIRES, ALL_GATES
+from gatepost.gateway.streams.live_readers import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
 from gatepost.gateway.streams.resume_positions import decode_combined_cursor
-from gatepost.gateway.streams.resuming_readers import StreamEnd, StreamEntry, StreamPage, StreamPosition, StreamSource
 from gatepost.gateway.streams.server_sent_events import EventStream, StreamPart, open_stream
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.event_api import ItemView

@@ -19,7 +19,7 @@ from gatepost.core import typed_json
 from gatepost.core.ports import Reader
 from gatepost.core.signals import Topic
 from gatepost.errors import Invalid, quote_value
-from gatepost.gateway.streams.resuming_readers import StreamPosition
+from gatepost.gateway.streams.live_readers import StreamPosition
 from gatepost.inbox import feed_actions as inbox_feed
 from gatepost.inbox.feed_actions import Position
 from gatepost.residents.runs import actions as runs

@@ -31,8 +31,8 @@ from gatepost.gateway.http_exchange import HttpExchange, Receive, encode_chunk
 from gatepost.gateway.streams.event_models import StreamConnectedView, StreamEndedView
 from gatepost.gateway.streams.frames import ALL_GATES, GATE_EVENTS
 from gatepost.gateway.streams.limits import send_in_time
+from gatepost.gateway.streams.live_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 from gatepost.gateway.streams.resume_positions import check_positions, format_cursor, parse_cursor
-from gatepost.gateway.streams.resuming_readers import StreamEnd, StreamEntry, StreamItem, StreamPosition, StreamSource
 from gatepost.operations.access import Caller
 
 log = structlog.get_logger("gatepost.stream")
