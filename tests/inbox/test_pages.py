@@ -1,12 +1,15 @@
 """Looking into inboxes: filters, pages, and what was not taken yet."""
 
+from itertools import product
+
 import pytest
 
 from gatepost.core.times import HOUR
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Invalid, NotFound, UnknownAddress
-from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items
-from gatepost.inbox.event import EventType, ItemState, Ref
+from gatepost.inbox import claim_actions as inbox, item_actions as inbox_items, item_rows, triage_actions as triage
+from gatepost.inbox.event import Event, EventType, ItemState, Priority, Ref
+from gatepost.inbox.triage_actions import Selection
 from tests.support.store_context import StoreContext
 
 
@@ -109,6 +112,34 @@ def test_peeking_changes_nothing_and_is_bounded(ctx: StoreContext) -> None:
     before = ctx.store.read_sync(inbox.list_page, "ann")
     assert [item.event.content for item in ctx.store.read_sync(inbox.peek, "ann", limit=3)] == ["0", "1", "2"]
     assert ctx.store.read_sync(inbox.list_page, "ann") == before
+
+
+def test_peeking_shows_each_pending_item_once_by_priority_and_arrival_whatever_the_page(ctx: StoreContext) -> None:
+    senders = {"husam": {"sender": "husam"}, "bob": {"sender": "bob"}, "machine": {}}
+    types = (EventType.EVENT, EventType.MAIL)
+    for number in range(2):
+        for (name, sender), priority in product(senders.items(), reversed(Priority)):
+            content = f"{priority}, {name}, {number}"
+            ctx.push_event(content, priority=priority, type=types[priority % 2], **sender)
+            hidden = ctx.push_event(f"{content}, snoozed", priority=priority, **sender)
+            ctx.store.run_sync(triage.snooze, "ann", Selection(events=[hidden]), length=2 * HOUR)
+            ctx.push_event(f"{content}, expired", priority=priority, ttl=HOUR, **sender)
+            ctx.push_event(f"{content}, to all", to="*", priority=priority, type=types[priority % 2], **sender)
+    ctx.clock.advance(HOUR)
+    items = ctx.store.read_sync(inbox.list_page, "ann", state=ItemState.PENDING, hidden=False, limit=1_000)
+    events = [item.event for item in sorted(items, key=lambda item: (item.event.priority, item.event.arrival))]
+    assert len(events) == 2 * 2 * len(senders) * len(Priority)
+
+    for size in (1, 3, 7, 1_000):
+        seen_events: list[Event] = []
+        after = (-1, 0)
+        while page := ctx.store.read_sync(inbox.peek, "ann", after=after, limit=size):
+            seen_events += [item.event for item in page]
+            after = (seen_events[-1].priority, seen_events[-1].arrival)
+        assert [event.content for event in seen_events] == [event.content for event in events]
+    number = ctx.store.read_sync(directory.find, "ann").number
+    mail = [item.event.content for item in ctx.store.read_sync(item_rows.peek, number, 5, EventType.MAIL)]
+    assert mail == [event.content for event in events if event.type is EventType.MAIL][:5]
 
 
 def test_the_inbox_of_the_retired_can_still_be_read(ctx: StoreContext) -> None:

@@ -61,6 +61,7 @@ BEFORE: dict[str, list[str]] = {
     "inbox/item_lists/list_all_broadcasts": ["DELETE FROM dedup_keys"],
     "inbox/item_lists/list_inbox_broadcasts": ["DELETE FROM dedup_keys"],
     "inbox/items/list_by_broadcast": ["DELETE FROM dedup_keys"],
+    "inbox/items/peek": ["DELETE FROM past"],
     "inbox/items/read": ["DELETE FROM pending"],
     "inbox/dedup_keys/insert": ["DELETE FROM dedup_keys"],
     "inbox/item_changes/discard_dead": ["UPDATE past SET state = 'dead'"],

@@ -8,7 +8,8 @@ in another (`take_later` and others move them). The keys of both are in a third.
 A list of items (`list_page`) has several parts: the pending items of each priority, those that are past, and the
 broadcasts that agents have not taken yet, each as the item that it will be. Each part is read by a statement of its own
 in its order, and they are merged here: a query over all would make the database sort all items. A transaction that
-reads sees all at one moment.
+reads sees all at one moment. A peek has another order, by priority and arrival: one statement reads the first items of
+each priority, of people and of machines, and merges them.
 """
 
 from collections.abc import Callable, Sequence

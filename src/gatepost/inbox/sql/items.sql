@@ -208,27 +208,85 @@ GROUP BY recipient
 -- name: read
 SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
 
--- name: peek
--- After the item of a priority and an arrival.
-SELECT * FROM inbox_items
-WHERE recipient = :recipient AND arrival IN (
-        SELECT i.arrival
-        FROM pending i
-        JOIN events e ON e.arrival = i.arrival
-        WHERE i.recipient = :recipient
-            AND i.priority >= :priority AND (i.priority > :priority OR i.arrival > :arrival)
-            AND (i.expires_at IS NULL OR i.expires_at > :now)
-            AND (CAST(:type AS TEXT) IS NULL OR e.type = CAST(:type AS TEXT))
-            AND (i.hidden_until IS NULL OR i.hidden_until <= :now)
-        ORDER BY i.priority, i.arrival
-        LIMIT :limit
+-- name: peek_filters (part)
+-- The type is looked up for one item after another: a join could begin with all events of that type.
+    (j.expires_at IS NULL OR j.expires_at > :now)
+    AND (j.hidden_until IS NULL OR j.hidden_until <= :now)
+    AND (
+        CAST(:type AS TEXT) IS NULL
+        OR (SELECT e.type FROM events e WHERE e.arrival = j.arrival) = CAST(:type AS TEXT)
     )
-UNION ALL
-SELECT * FROM pending_broadcasts
+
+-- name: peek_broadcasts (part)
+SELECT *
+FROM pending_broadcasts
 WHERE recipient = :recipient AND priority >= :priority AND (priority > :priority OR arrival > :arrival)
     AND (expires_at IS NULL OR expires_at > :now) AND (CAST(:type AS TEXT) IS NULL OR type = CAST(:type AS TEXT))
 ORDER BY priority, arrival
 LIMIT :limit
+
+-- name: peek (sqlite)
+-- After the item of a priority and an arrival: the first of each class, and of these the first with their events. No
+-- class is read further than to the limit, so an inbox is never sorted as a whole.
+WITH {classes},
+page AS MATERIALIZED (
+    SELECT i.arrival
+    FROM classes c
+    CROSS JOIN pending i ON i.recipient = :recipient AND i.priority = c.priority
+        AND i.is_from_machine = c.is_from_machine AND i.arrival IN (
+            SELECT j.arrival
+            FROM pending j
+            WHERE j.recipient = :recipient AND j.priority = c.priority AND j.is_from_machine = c.is_from_machine
+                AND j.arrival > CASE WHEN c.priority = :priority THEN :arrival ELSE 0 END
+                AND {peek_filters}
+            ORDER BY j.arrival
+            LIMIT :limit
+        )
+    WHERE c.priority >= :priority
+    ORDER BY i.priority, i.arrival
+    LIMIT :limit
+)
+SELECT item.*
+FROM page
+CROSS JOIN inbox_items item ON item.recipient = :recipient AND item.arrival = page.arrival
+UNION ALL
+{peek_broadcasts}
+
+-- name: peek (postgres)
+-- The same. Rows are compared, because by equal columns the planner may take another index, and read all classes to find
+-- that one has no items. OFFSET keeps it from that index too, and from reading the whole inbox for the page.
+WITH {classes},
+page AS MATERIALIZED (
+    SELECT i.arrival
+    FROM classes c
+    CROSS JOIN LATERAL (
+        SELECT j.arrival
+        FROM (
+            SELECT p.arrival, p.expires_at, p.hidden_until
+            FROM pending p
+            WHERE (p.recipient, p.priority, p.is_from_machine, p.arrival) > (
+                    :recipient, c.priority, c.is_from_machine,
+                    CASE WHEN c.priority = :priority THEN CAST(:arrival AS BIGINT) ELSE 0 END
+                )
+                AND (p.recipient, p.priority, p.is_from_machine, p.arrival)
+                    < (:recipient, c.priority, c.is_from_machine, 9223372036854775807)
+            ORDER BY p.recipient, p.priority, p.is_from_machine, p.arrival
+            OFFSET 0
+        ) AS j
+        WHERE {peek_filters}
+        LIMIT :limit
+    ) AS i
+    WHERE c.priority >= :priority
+    ORDER BY c.priority, i.arrival
+    LIMIT :limit
+)
+SELECT item.*
+FROM page
+CROSS JOIN LATERAL (
+    SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival = page.arrival OFFSET 0
+) AS item
+UNION ALL
+{peek_broadcasts}
 
 -- name: list_since (sqlite)
 -- The items of an inbox after one position, up to another; a broadcast that was not taken yet is shown as the item that
