@@ -22,7 +22,7 @@ from gatepost.inbox.push import actions as push_actions
 from gatepost.stores.statements import Sql
 from gatepost.testing import Kit
 from gatepost.worker import background_tasks
-from gatepost.worker.background_tasks import GateDeadlines
+from gatepost.worker.background_tasks import GateEnder
 from tests.support.races import lift_idle_limit
 from tests.support.waits import LAST_RESORT
 
@@ -253,7 +253,7 @@ class TestOutOfOrder:
 async def test_the_duty_of_deadlines_comes_back_to_one_that_it_could_not_end(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, deadline_loop, real_end = create_gate(store), GateDeadlines(store), gates.end
+    gate, deadline_loop, real_end = create_gate(store), GateEnder(store), gates.end
     await deadline_loop.check()
     push_event(store)
 

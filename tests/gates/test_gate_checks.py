@@ -26,7 +26,7 @@ from gatepost.inbox.push import actions as push_actions
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import background_tasks
-from gatepost.worker.background_tasks import GateDeadlines, WorkerOptions, run_worker
+from gatepost.worker.background_tasks import GateEnder, WorkerOptions, run_worker
 from tests.faults.cycle_process import build_deps
 from tests.support.servers.both_databases import KIT_OF_BOTH
 from tests.support.waits import LAST_RESORT
@@ -150,7 +150,7 @@ class TestChecks:
 class TestDeadlines:
     async def test_it_looks_when_something_is_due_and_writes_only_then(self, kit: Kit) -> None:
         store = prepare_store(kit)
-        look = GateDeadlines(store).check
+        look = GateEnder(store).check
         assert await look() == background_tasks.MAX_WAIT
         store.run_sync(gates.add, GateSpec(name="rest", kind=GateKind.TIMER, within=MINUTE), by="ana")
         assert await look() == background_tasks.MAX_WAIT
@@ -166,7 +166,7 @@ class TestDeadlines:
 
     async def test_what_nobody_waits_for_causes_no_look(self, kit: Kit) -> None:
         store = prepare_store(kit)
-        deadlines = GateDeadlines(store)
+        deadlines = GateEnder(store)
         assert not deadlines.is_wake_signal(Signal(Topic("inbox", "ana"), EventType.SERVICE))
         store.run_sync(gates.add, GateSpec(name="jira", kind=GateKind.EVENT, awaits="service:jira"), by="ana")
         await deadlines.check()
@@ -202,7 +202,7 @@ class TestDeadlines:
 
         monkeypatch.setattr(gates, "end", end)
         kit.clock.advance(MINUTE)
-        assert await GateDeadlines(store).check() == background_tasks.MAX_WAIT, "not again and again"
+        assert await GateEnder(store).check() == background_tasks.MAX_WAIT, "not again and again"
         assert [store.read_sync(gates.show, gate.id).is_pending for gate in new_gates] == [False, True, False]
 
     @KIT_OF_BOTH

@@ -16,7 +16,7 @@ from gatepost.app import open_store, register_administrator
 from gatepost.core.ports import Store
 from gatepost.stores.clock import SystemClock
 from gatepost.testing import FakeClock
-from gatepost.worker.background_tasks import GateDeadlines, fire_due_plans, fire_due_triggers
+from gatepost.worker.background_tasks import GateEnder, fire_due_plans, fire_due_triggers
 from tests.operations.access_cases import create_owned_objects
 
 
@@ -43,7 +43,7 @@ async def do_what_is_due(store: Store) -> None:
     """Do what a gateway does in the background when the time has come."""
     await fire_due_plans(store)
     await fire_due_triggers(store)
-    await GateDeadlines(store).check()
+    await GateEnder(store).check()
 
 
 @contextmanager

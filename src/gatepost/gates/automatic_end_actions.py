@@ -74,8 +74,8 @@ def end_due(
     return count
 
 
-def list_due(tx: Transaction, last_scan: EventScan | None = None) -> list[str]:
-    """Return the ids of the gates that `end_due` would end."""
+def take_due(tx: Transaction, last_scan: EventScan | None = None) -> list[str]:
+    """Lock the gates whose deadline has passed, and return the ids of those that `end_due` would end."""
     return [*gate_rows.take_due(tx, BATCH_LIMIT), *(id for id, *_ in scan_events(tx, last_scan).matches[:BATCH_LIMIT])]
 
 

@@ -27,7 +27,7 @@ MAX_CHUNKS: Final = 64
 _END_LENGTH: Final = 10 * MINUTE
 
 
-class Intake(Struct, frozen=True, kw_only=True):
+class TopicProgress(Struct, frozen=True, kw_only=True):
     #: the number of the last message that is in the store
     sequence: int
     #: whether the next message is missing among those that were read
@@ -49,7 +49,7 @@ def take_messages(
     files: Mapping[LedgerId, FileRead],
     *,
     skip_gap: bool = False,
-) -> Intake:
+) -> TopicProgress:
     """
     Store the messages that follow the last one of a topic, and do what they say. Messages that are here already are
     passed over. It ends before a gap, unless it is to be skipped, and before a message whose file was not read.
@@ -57,12 +57,12 @@ def take_messages(
     last_sequence, last_timestamp, last_hash = topics.lock(tx, topic_number)
     topic = topics.find_by_number(tx, topic_number)
     new_messages: list[NewMessage] = []
-    intake = Intake(sequence=last_sequence)
+    progress = TopicProgress(sequence=last_sequence)
     for message in sorted(messages, key=lambda message: message.sequence):
         if message.topic != topic.ledger_id or message.sequence <= last_sequence:
             continue
         if message.sequence != last_sequence + 1 and not skip_gap:
-            intake = Intake(sequence=last_sequence, has_gap=True)
+            progress = TopicProgress(sequence=last_sequence, has_gap=True)
             break
         is_next = message.sequence == last_sequence + 1
         previous_hash = last_hash if is_next and (last_sequence == 0 or last_hash != GENESIS_HASH) else None
@@ -70,16 +70,16 @@ def take_messages(
             fault = _find_fault(message, previous_hash, last_timestamp)
             new_message = NewMessage(message, None, fault) if fault else _take(tx, topic, message, new_messages, files)
         except FileMissing as missing:
-            intake = Intake(sequence=last_sequence, missing_file=missing.file)
+            progress = TopicProgress(sequence=last_sequence, missing_file=missing.file)
             break
         new_messages.append(new_message)
         last_sequence, last_timestamp, last_hash = message.sequence, message.timestamp, message.running_hash
-        intake = Intake(sequence=last_sequence)
+        progress = TopicProgress(sequence=last_sequence)
     if new_messages and topic.kind is TopicKind.PEER:  # others write to each other there
         topics.advance(tx, topic, new_messages[-1].message)
     elif new_messages:
         topics.append(tx, topic, new_messages)
-    return intake
+    return progress
 
 
 def _find_fault(message: TopicMessage, previous_hash: bytes | None, last_timestamp: int) -> str | None:

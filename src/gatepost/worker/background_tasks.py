@@ -158,14 +158,14 @@ def _build_duties(deps: CycleDeps, bus: SignalBus, holder: str, options: WorkerO
         with suppress(Unavailable):  # another process shrinks it, or the next commit reports what is wrong
             await asyncio.to_thread(store.shrink)
 
-    gate_deadlines, interval = GateDeadlines(store), options.recheck_interval
+    gate_ender, interval = GateEnder(store), options.recheck_interval
     run_janitor = partial(janitor.run_janitor_round, store)
     yield Duty("janitor", run_janitor, interval=interval, store=store, holder=holder, find_wait=janitor.find_wait)
     yield Duty("disk", shrink_store, interval=interval)
     yield Duty("plans", partial(fire_due_plans, store), interval=MAX_WAIT)
     yield Duty("triggers", partial(fire_due_triggers, store), interval=MAX_WAIT)
     yield build_job_duty("jobs", store, handlers, holder, interval=interval)
-    yield Duty("deadlines", gate_deadlines.check, interval=MAX_WAIT, should_wake=gate_deadlines.is_wake_signal)
+    yield Duty("deadlines", gate_ender.check, interval=MAX_WAIT, should_wake=gate_ender.is_wake_signal)
     if options.gate_commands is not None:
         check_gates = partial(condition_check_background.check_gates, store, options.gate_commands)
         yield Duty(
@@ -238,7 +238,7 @@ def _get_seconds_until(tx: Reader, due: Instant | None) -> float:
     return MAX_WAIT if due is None else min(MAX_WAIT, (due - tx.now) / SECOND)
 
 
-class GateDeadlines:
+class GateEnder:
     """
     Ends gates and decisions whose deadline has passed, or whose awaited event has come. It does not scan again the
     events that came before the last check.
@@ -278,7 +278,7 @@ class GateDeadlines:
             raise
         except GatepostError:
             ended_count = 0
-        for id in await self._store.run(automatic_ends.list_due, self._last_scan, lane="gates"):
+        for id in await self._store.run(automatic_ends.take_due, self._last_scan, lane="gates"):
             try:
                 ended_count += await self._store.run(
                     automatic_ends.end_due, gate_id=id, last_scan=self._last_scan, lane="gates"
