@@ -15,13 +15,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 import bench
-from bench._measure import FULL, QUICK, Effort
-from bench._page import write_rows
-from bench._table import Row, print_table
+from bench.support.docs_page import write_rows
+from bench.support.measurement import FULL, QUICK, Effort
+from bench.support.table import Row, print_table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    names = [module.name for module in iter_modules(bench.__path__) if not module.name.startswith("_")]
+    names = [module.name for module in iter_modules(bench.__path__) if not (module.ispkg or module.name == "__main__")]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what docs/performance.md claims.")
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(names)}; without a name, all of them")
     parser.add_argument("--quick", action="store_true", help="see whether they work; the figures are coarse")

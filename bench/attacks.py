@@ -19,12 +19,12 @@ from typing import Final
 
 import psutil
 
-from bench import _fixtures
-from bench._gateway import Gateway, run_gateway
-from bench._http import open_callers
-from bench._measure import FULL, Effort, Measurement, Spread, measure_in_turns
-from bench._process import ChildProcess, ParentPipe, create_runner
-from bench._table import Row, Target, Unit, at_most, millis
+from bench.support import fixtures
+from bench.support.gateway import Gateway, run_gateway
+from bench.support.http_callers import open_callers
+from bench.support.measurement import FULL, Effort, Measurement, Spread, measure_in_turns
+from bench.support.processes import ChildProcess, ParentPipe, create_runner
+from bench.support.table import Row, Target, Unit, at_most, millis
 
 _MIB: Final = 1024 * 1024
 _POST_HEAD: Final = b"POST /api/inbox/batch HTTP/1.1\r\nhost: x\r\ncontent-length: 33554432\r\n"
@@ -118,7 +118,7 @@ async def _push(port: int, requests: Sequence[bytes]) -> list[float]:
 
 
 def _build_body(number: int) -> bytes:
-    push = _fixtures.build_push(number)
+    push = fixtures.build_push(number)
     return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()
 
 

@@ -14,11 +14,11 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from statistics import median
 from typing import Any, Final
 
-from bench import _fixtures
-from bench._backlog import FLOOD_SHAPE, LIMIT, READER, Backlog, BacklogShape, spread_evenly
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._raw import open_raw
-from bench._table import Row, at_most, millis
+from bench.support import fixtures
+from bench.support.backlog import FLOOD_SHAPE, LIMIT, READER, Backlog, BacklogShape, spread_evenly
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.raw_databases import open_raw
+from bench.support.table import Row, at_most, millis
 from gatepost.app import open_store
 from gatepost.inbox.account_api import ListAccounts
 from gatepost.inbox.item_api import ClaimBatch
@@ -58,7 +58,7 @@ def _compare(database: str, create_database: DatabaseFactory, effort: Effort) ->
 
 
 def _measure_other_calls(database: str, large: Backlog, effort: Effort) -> Iterator[Row]:
-    client, sleeper = large.client, _fixtures.get_agent_name(1)
+    client, sleeper = large.client, fixtures.get_agent_name(1)
     with closing(open_raw(large.url)) as raw:
         numbers = dict(raw.execute("SELECT name, number FROM entities"))
         update = f"UPDATE inboxes SET fence = fence + 1 WHERE recipient = {numbers[sleeper]}"

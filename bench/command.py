@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench._commands import EMPTY_PYTHON, GATEPOST, build_environment, measure_seconds, run_command, run_gateway
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._table import Row, at_most, millis
+from bench.support.commands import EMPTY_PYTHON, GATEPOST, build_environment, measure_seconds, run_command, run_gateway
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.table import Row, at_most, millis
 
 _PREPARATIONS: Final[Sequence[tuple[str, ...]]] = (
     ("agent", "add", "guest"),

@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 from unittest.mock import patch
 
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._process import create_runner
-from bench._table import Row, Target, at_most, millis
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.processes import create_runner
+from bench.support.table import Row, Target, at_most, millis
 from gatepost import Gatepost
 from gatepost.app import open_store
 from gatepost.core.ports import Store

@@ -12,12 +12,19 @@ from contextlib import closing
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bench import _fixtures
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._raw import RawDatabase, RawPostgres, RawSqlite, Values, find_written_tables, read_newest_row
-from bench._table import Row, at_least, rate
 from bench.push_postgres import build_insert as insert_columns
 from bench.push_sqlite import build_insert as insert_row
+from bench.support import fixtures
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.raw_databases import (
+    RawDatabase,
+    RawPostgres,
+    RawSqlite,
+    Values,
+    find_written_tables,
+    read_newest_row,
+)
+from bench.support.table import Row, at_least, rate
 from gatepost.app import open_store
 from gatepost.client import LocalClient
 from gatepost.core.ports import Store, Transaction
@@ -59,7 +66,7 @@ def _compare(database: str, url: str, raw_url: str, raw: RawSqlite | RawPostgres
         _check_written_tables(raw_store, raw)
         inserts = SqliteInserts(raw) if isinstance(raw, RawSqlite) else PostgresInserts(raw)
 
-        client, request = LocalClient(store), PostMessage(id=SPACE, sender=SPEAKER, content=_fixtures.CONTENT)
+        client, request = LocalClient(store), PostMessage(id=SPACE, sender=SPEAKER, content=fixtures.CONTENT)
 
         def ours() -> float:
             start = time.perf_counter()
@@ -94,7 +101,7 @@ def _create_members(tx: Transaction, agents: int) -> None:
 
 def _check_written_tables(store: Store, raw: RawDatabase) -> None:
     """Post a message, and see that these are the tables it is written to."""
-    post_message = lambda: store.run_sync(spaces.post, SPACE, sender=SPEAKER, content=_fixtures.CONTENT)  # noqa: E731
+    post_message = lambda: store.run_sync(spaces.post, SPACE, sender=SPEAKER, content=fixtures.CONTENT)  # noqa: E731
     written_tables = find_written_tables(raw, post_message) - {"counters"}
     assert written_tables == TABLES, f"a message writes {sorted(written_tables)}, the floor {sorted(TABLES)}"
 
@@ -111,8 +118,8 @@ class _Inserts:
 
     def build_rows(self) -> tuple[Values, Values, str]:
         """A message, its event, and the key of its items."""
-        id = _fixtures.create_event_id().replace("evt", "msg")
-        return self._message | {"id": id}, self._event | {"id": _fixtures.create_event_id()}, f"msg:{id}"
+        id = fixtures.create_event_id().replace("evt", "msg")
+        return self._message | {"id": id}, self._event | {"id": fixtures.create_event_id()}, f"msg:{id}"
 
 
 class SqliteInserts(_Inserts):

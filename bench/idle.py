@@ -17,10 +17,10 @@ from typing import Final
 
 import psycopg
 
-from bench import _fixtures
-from bench._measure import FULL, Effort, Measurement, Spread
-from bench._process import ChildProcess, ParentPipe
-from bench._table import Row, at_most, plain
+from bench.support import fixtures
+from bench.support.measurement import FULL, Effort, Measurement, Spread
+from bench.support.processes import ChildProcess, ParentPipe
+from bench.support.table import Row, at_most, plain
 from gatepost import paths, telemetry
 from gatepost.app import open_store
 from gatepost.gateway.serve import open_gateway
@@ -43,7 +43,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         folder = stack.enter_context(TemporaryDirectory(prefix="gatepost-bench-"))
         server = stack.enter_context(Postgres(fsync="on" if effort.fsync else "off", autovacuum="off"))
         lite_url, post_url = f"sqlite:///{folder}/idle.db", stack.enter_context(server.create_database())
-        stores = [_fixtures.create_agents(open_store(url)) for url in (lite_url, post_url)]
+        stores = [fixtures.create_agents(open_store(url)) for url in (lite_url, post_url)]
         for store in stores:
             stack.callback(store.close)
         counters = [
@@ -51,7 +51,7 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
             stack.enter_context(_count_on_postgres(post_url)),
         ]
         for store in stores:
-            store.run_sync(push.push_event, _fixtures.build_push(0))
+            store.run_sync(push.push_event, fixtures.build_push(0))
         floors = [count() for count in counters]
         for url in (lite_url, post_url, post_url):
             home = stack.enter_context(TemporaryDirectory(prefix="gatepost-bench-"))

@@ -14,8 +14,8 @@ from hashlib import sha384
 from pathlib import Path
 from typing import Final
 
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._table import Row, at_most, millis
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.table import Row, at_most, millis
 from gatepost.client import LocalClient
 from gatepost.core.policy import Policy
 from gatepost.directory import entity_actions as directory

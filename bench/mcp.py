@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from bench._commands import GATEPOST, build_environment, measure_seconds, run_command, run_gateway
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._table import Row, at_most, millis
+from bench.support.commands import GATEPOST, build_environment, measure_seconds, run_command, run_gateway
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.table import Row, at_most, millis
 from gatepost import app, settings
 from gatepost.client.local_client import LocalClient
 from gatepost.inbox.item_api import ListInbox

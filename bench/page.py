@@ -21,8 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench._measure import FULL, TINY, Effort, measure_in_turns
-from bench._table import Row, Unit, at_most, millis
+from bench.support.measurement import FULL, TINY, Effort, measure_in_turns
+from bench.support.table import Row, Unit, at_most, millis
 from tests.page import chromium as browsers
 from tests.page.chromium import Chromium, Page
 from tests.residents.model_server import Answer, CompletionRequest, Finish, Part, PausePoint, Say, Use, Verbatim

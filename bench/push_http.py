@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
-from bench import _fixtures
-from bench._gateway import Gateway, run_gateway
-from bench._http import Caller, close_callers, open_callers
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._process import create_runner
-from bench._raw import RawSqlite
-from bench._table import Row, at_least, rate
+from bench.support import fixtures
+from bench.support.gateway import Gateway, run_gateway
+from bench.support.http_callers import Caller, close_callers, open_callers
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.processes import create_runner
+from bench.support.raw_databases import RawSqlite
+from bench.support.table import Row, at_least, rate
 
 CONNECTIONS: Final = 64
 
@@ -65,5 +65,5 @@ async def push_all(connections: Sequence[Caller], requests: Sequence[bytes]) -> 
 
 
 def _build_body(number: int) -> bytes:
-    push = _fixtures.build_push(number)
+    push = fixtures.build_push(number)
     return json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()

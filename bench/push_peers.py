@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench import _fixtures, _push
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._table import Row, at_least, rate
 from bench.peers.installation import NotInstalled
 from bench.peers.measurements import send_texts
 from bench.peers.peer import PEERS
 from bench.peers.setup import open_setup
+from bench.support import fixtures, push_rates
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.table import Row, at_least, rate
 from gatepost import Gatepost
 from gatepost.app import open_store
 from tests.support.servers.private_servers import Postgres
@@ -45,7 +45,7 @@ def _compare(
     database: str, url: str, peer_name: str, floor: str, callers: int, min_ratio: float, effort: Effort
 ) -> Iterator[Row]:
     [peer] = [peer for peer in PEERS if peer.name == peer_name]
-    count = min(effort.pushes, callers * _push.MAX_PUSHES_PER_CALLER)
+    count = min(effort.pushes, callers * push_rates.MAX_PUSHES_PER_CALLER)
     with ExitStack() as stack:
         try:
             setup = stack.enter_context(open_setup(peer))
@@ -53,15 +53,15 @@ def _compare(
             print(f"  {peer_name} is {error}", file=sys.stderr)
             return
         sender = stack.enter_context(setup.run("send"))
-        _fixtures.create_agents(open_store(url)).close()
+        fixtures.create_agents(open_store(url)).close()
         runner = stack.enter_context(asyncio.Runner())
         post = Gatepost(url)
         runner.run(post.__aenter__())
         stack.callback(lambda: runner.run(post.__aexit__(None, None, None)))
 
         def ours() -> float:
-            pushes = [_fixtures.build_request(number) for number in range(count)]
-            return runner.run(_push.run_pushes(post, callers, pushes))
+            pushes = [fixtures.build_request(number) for number in range(count)]
+            return runner.run(push_rates.run_pushes(post, callers, pushes))
 
         yield Row(
             claim=f"durable push in process, {database}, callers: {callers}, beside {peer_name}",

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 
-from bench import _fixtures, _push
-from bench._measure import FULL, Effort
-from bench._raw import RawPostgres, read_newest_row
-from bench._table import Row, at_least
+from bench.support import fixtures, push_rates
+from bench.support.measurement import FULL, Effort
+from bench.support.raw_databases import RawPostgres, read_newest_row
+from bench.support.table import Row, at_least
 from gatepost.app import open_store
 from tests.support.servers.private_servers import Postgres
 
@@ -34,12 +34,12 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
         Postgres(fsync="on" if effort.fsync else "off") as server,
         server.create_database() as url,
         server.create_database() as raw_url,
-        closing(_fixtures.create_agents(open_store(url))),
-        closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
+        closing(fixtures.create_agents(open_store(url))),
+        closing(fixtures.create_agents(open_store(raw_url))) as raw_store,
         closing(RawPostgres(raw_url)) as raw,
     ):
-        _push.check_written_tables(raw_store, raw, TABLES)
-        yield from _push.compare_all(
+        push_rates.check_written_tables(raw_store, raw, TABLES)
+        yield from push_rates.compare_all(
             "PostgreSQL", url, Inserts(raw), "raw psycopg unnest into the same tables", at_least(0.60), effort
         )
 
@@ -57,7 +57,7 @@ class Inserts:
         self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        batches = [self.build_columns(indexes) for indexes in _push.split_batches(count, batch)]
+        batches = [self.build_columns(indexes) for indexes in push_rates.split_batches(count, batch)]
         start = time.perf_counter()
         for columns in batches:
             self.write(*columns)
@@ -79,10 +79,10 @@ class Inserts:
         """The columns of a batch for events, items, keys and accounts; the arrivals are yet to come."""
         recipients = sorted(self._agents[index % len(self._agents)] for index in indexes)
         events = {name: [value] * len(indexes) for name, value in self._event.items()}
-        events["id"] = [_fixtures.create_event_id() for _ in indexes]
+        events["id"] = [fixtures.create_event_id() for _ in indexes]
         items = {name: [value] * len(indexes) for name, value in self._item.items()}
         items["recipient"] = recipients
-        events["dedup_key"] = [_fixtures.create_key() for _ in indexes]
+        events["dedup_key"] = [fixtures.create_key() for _ in indexes]
         keys = {"recipient": recipients, "dedup_key": events["dedup_key"], "arrival": []}
         unique_recipients = sorted(set(recipients))
         return (

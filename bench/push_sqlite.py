@@ -10,10 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from bench import _fixtures, _push
-from bench._measure import FULL, Effort
-from bench._raw import RawSqlite, read_newest_row
-from bench._table import Row, at_least
+from bench.support import fixtures, push_rates
+from bench.support.measurement import FULL, Effort
+from bench.support.raw_databases import RawSqlite, read_newest_row
+from bench.support.table import Row, at_least
 from gatepost.app import open_store
 from gatepost.stores.sqlite import open_file
 
@@ -34,24 +34,24 @@ def main(effort: Effort = FULL) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="gatepost-bench-") as folder:
         url, raw_url = f"sqlite:///{folder}/ours.db", f"sqlite:///{folder}/raw.db"
         with (
-            closing(_fixtures.create_agents(open_store(url))),
-            closing(_fixtures.create_agents(open_store(raw_url))) as raw_store,
+            closing(fixtures.create_agents(open_store(url))),
+            closing(fixtures.create_agents(open_store(raw_url))) as raw_store,
             closing(RawSqlite(raw_url)) as raw,
         ):
-            _push.check_written_tables(raw_store, raw, TABLES)
-            yield from _push.compare_all(
+            push_rates.check_written_tables(raw_store, raw, TABLES)
+            yield from push_rates.compare_all(
                 "SQLite FULL", url, Inserts(raw), "raw executemany into the same tables", at_least(0.50), effort
             )
-            yield from _push.compare("SQLite FULL", url, list_bare_comparisons(Path(folder)), effort)
+            yield from push_rates.compare("SQLite FULL", url, list_bare_comparisons(Path(folder)), effort)
 
 
-def list_bare_comparisons(folder: Path) -> list[_push.Comparison]:
+def list_bare_comparisons(folder: Path) -> list[push_rates.Comparison]:
     """Comparisons with what stores an event and nothing else: so the tables, too, are measured."""
     one_row, table = "raw insert of one row", "raw executemany into one table without other indexes"
     return [
-        _push.Comparison(1, BareInserts(folder / "bare-1.db"), one_row, at_least(0.45), remark=_BARE),
-        _push.Comparison(16, BareInserts(folder / "bare-16.db"), one_row, batch=1, remark=_BARE),
-        _push.Comparison(100, BareInserts(folder / "bare-100.db"), table, at_least(0.22), remark=_BARE),
+        push_rates.Comparison(1, BareInserts(folder / "bare-1.db"), one_row, at_least(0.45), remark=_BARE),
+        push_rates.Comparison(16, BareInserts(folder / "bare-16.db"), one_row, batch=1, remark=_BARE),
+        push_rates.Comparison(100, BareInserts(folder / "bare-100.db"), table, at_least(0.22), remark=_BARE),
     ]
 
 
@@ -64,8 +64,8 @@ class BareInserts:
 
     def insert(self, count: int, batch: int) -> float:
         batches = [
-            [(_fixtures.create_event_id(), index, _fixtures.create_key(), _fixtures.CONTENT) for index in indexes]
-            for indexes in _push.split_batches(count, batch)
+            [(fixtures.create_event_id(), index, fixtures.create_key(), fixtures.CONTENT) for index in indexes]
+            for indexes in push_rates.split_batches(count, batch)
         ]
         start = time.perf_counter()
         for rows in batches:
@@ -88,7 +88,7 @@ class Inserts:
         self._agents = [number for [number] in raw.execute("SELECT number FROM entities ORDER BY number")]
 
     def insert(self, count: int, batch: int) -> float:
-        batches = [self.build_rows(indexes) for indexes in _push.split_batches(count, batch)]
+        batches = [self.build_rows(indexes) for indexes in push_rates.split_batches(count, batch)]
         start = time.perf_counter()
         for rows in batches:
             self.write(*rows)
@@ -110,7 +110,7 @@ class Inserts:
         arrivals = [last_arrival + 1 + index for index in indexes]
         recipients = [self._agents[arrival % len(self._agents)] for arrival in arrivals]
         events = [
-            self._event | {"arrival": arrival, "id": _fixtures.create_event_id(), "dedup_key": _fixtures.create_key()}
+            self._event | {"arrival": arrival, "id": fixtures.create_event_id(), "dedup_key": fixtures.create_key()}
             for arrival in arrivals
         ]
         places = [

@@ -15,8 +15,8 @@ from typing import Final
 
 import psutil
 
-from bench._measure import FULL, Effort, Measurement, Spread
-from bench._table import Row, Target, Unit
+from bench.support.measurement import FULL, Effort, Measurement, Spread
+from bench.support.table import Row, Target, Unit
 from gatepost import app
 from gatepost.app import open_store
 from gatepost.core.ports import Transaction

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Final, cast
 
-from bench import _fixtures
-from bench._gateway import Gateway, run_gateway
-from bench._http import Caller, close_callers, open_callers
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._process import ChildProcess, ParentPipe, create_runner
-from bench._table import Row, at_most, millis
+from bench.support import fixtures
+from bench.support.gateway import Gateway, run_gateway
+from bench.support.http_callers import Caller, close_callers, open_callers
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.processes import ChildProcess, ParentPipe, create_runner
+from bench.support.table import Row, at_most, millis
 
 SPACE: Final = "town-hall"
 _MESSAGE_MARK: Final = b"event: space.message\n"
@@ -144,13 +144,13 @@ def open_readers(loop: asyncio.Runner, gateway: Gateway, effort: Effort, space: 
 
 async def make_space(gateway: Gateway, space: str = SPACE) -> None:
     [caller] = await open_callers(gateway.port, 1)
-    body = json.dumps({"name": space, "members": [_fixtures.get_agent_name(0)]}).encode()
+    body = json.dumps({"name": space, "members": [fixtures.get_agent_name(0)]}).encode()
     await caller.send_requests([gateway.request("POST", "/api/spaces", body)])
     await caller.close()
 
 
 def _build_message() -> bytes:
-    return json.dumps({"sender": _fixtures.get_agent_name(0), "content": _fixtures.CONTENT}).encode()
+    return json.dumps({"sender": fixtures.get_agent_name(0), "content": fixtures.CONTENT}).encode()
 
 
 async def _run_bare_server(pipe: ParentPipe, frame: bytes) -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._table import Row, Target, at_most, millis
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.table import Row, Target, at_most, millis
 from gatepost.client import SyncClient
 from gatepost.inbox.push.api import PushEvent
 from tests.programs import cache

@@ -23,13 +23,13 @@ from typing import Final
 
 import psycopg
 
-from bench import _fixtures
-from bench._measure import FULL, Effort, measure_in_turns
-from bench._process import ChildMain, ChildProcess, ParentPipe
-from bench._raw import RawPostgres, RawSqlite
-from bench._table import Row, at_most, micros
 from bench.push_postgres import Inserts
 from bench.push_sqlite import Inserts as SqliteInserts
+from bench.support import fixtures
+from bench.support.measurement import FULL, Effort, measure_in_turns
+from bench.support.processes import ChildMain, ChildProcess, ParentPipe
+from bench.support.raw_databases import RawPostgres, RawSqlite
+from bench.support.table import Row, at_most, micros
 from gatepost import telemetry
 from gatepost.app import build_transport, open_store, prepare_store
 from gatepost.core.signals import Frame, TransportMessage
@@ -42,7 +42,7 @@ from gatepost.transports.signal_bus import SignalBus
 from tests.support.servers.brokers import Nats, Redis
 from tests.support.servers.private_servers import Postgres
 
-READER: Final = _fixtures.get_agent_name(0)
+READER: Final = fixtures.get_agent_name(0)
 #: about what a signal with its event takes
 _DATAGRAM: Final = b"x" * 600
 
@@ -120,7 +120,7 @@ def _measure_transport(
     transport_case: TransportCase, url: str, floors: dict[str, MeasureWakes], effort: Effort
 ) -> Iterator[Row]:
     with TemporaryDirectory(prefix="gatepost-bench-") as home, closing(open_store(url)) as store:
-        _fixtures.create_agents(store, agents=1)
+        fixtures.create_agents(store, agents=1)
         environ = {"GATEPOST_HOME": home, "GATEPOST_STORE": url, "GATEPOST_TRANSPORT": transport_case.transport}
         with _open_wake_turn(effort, _run_reader, _run_pusher, environ) as ours:
             yield Row(
@@ -163,7 +163,7 @@ async def _run_pusher(pipe: ParentPipe, environ: dict[str, str]) -> None:
             pipe.send("ready")
             while True:
                 await pipe.receive()
-                request = _fixtures.build_request(0)
+                request = fixtures.build_request(0)
                 start = time.perf_counter()
                 await executor.send(request)
                 pipe.send(start)
@@ -270,5 +270,5 @@ async def _run_postgres_reader(pipe: ParentPipe, url: str) -> None:
 def _create_agent(url: str) -> None:
     """One agent, and one push that the rows are copies of."""
     with closing(open_store(url)) as store:
-        _fixtures.create_agents(store, agents=1)
-        store.run_sync(push.push_event, _fixtures.build_push(0))
+        fixtures.create_agents(store, agents=1)
+        store.run_sync(push.push_event, fixtures.build_push(0))

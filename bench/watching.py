@@ -16,13 +16,13 @@ from typing import Final, cast
 
 import psutil
 
-from bench import _fixtures
-from bench._gateway import Gateway, run_gateway
-from bench._measure import FULL, Effort, Measurement, Spread
-from bench._process import create_runner
-from bench._table import Row, Target, Unit, at_most, plain
 from bench.cycle import InstantModel, build_deps
 from bench.idle import count_on_sqlite
+from bench.support import fixtures
+from bench.support.gateway import Gateway, run_gateway
+from bench.support.measurement import FULL, Effort, Measurement, Spread
+from bench.support.processes import create_runner
+from bench.support.table import Row, Target, Unit, at_most, plain
 from gatepost.app import open_store
 from gatepost.channels.triggers import actions as triggers
 from gatepost.channels.triggers.actions import TriggerSpec
@@ -97,12 +97,12 @@ def _build_row(claim: str, shares: list[float], target: Target | None = None) ->
 
 
 def create_much(agents: int, store: Store) -> None:
-    _fixtures.create_agents(store)
-    sleepers = agents - _fixtures.AGENTS
+    fixtures.create_agents(store)
+    sleepers = agents - fixtures.AGENTS
     for first in range(0, sleepers, _BATCH):
         store.run_sync(_register_sleepers, first, min(first + _BATCH, sleepers))
     for number in range(_PLANS // 10):
-        store.run_sync(_set_plans, _fixtures.get_agent_name(number))
+        store.run_sync(_set_plans, fixtures.get_agent_name(number))
     store.run_sync(_add_triggers)
 
 
@@ -125,7 +125,7 @@ def _add_triggers(tx: Transaction) -> None:
         spec = TriggerSpec(
             name=f"trigger-{number}",
             provider="cron",
-            target=_fixtures.get_agent_name(number),
+            target=fixtures.get_agent_name(number),
             config=TriggerConfig(schedule=schedule),
         )
         triggers.add(tx, spec)
@@ -149,7 +149,7 @@ async def _open_streams(gateway: Gateway) -> list[_Reader]:
     loop, readers = asyncio.get_running_loop(), []
     for number in range(_STREAMS):
         _, reader = await loop.create_connection(_Reader, "127.0.0.1", gateway.port)
-        path = f"/api/inbox/{_fixtures.get_agent_name(number)}/stream"
+        path = f"/api/inbox/{fixtures.get_agent_name(number)}/stream"
         reader.transport.write(gateway.request("GET", path))
         await reader.has_begun.wait()
         readers.append(reader)

@@ -17,10 +17,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from bench._measure import FULL, Effort, Measurement, Spread
-from bench._process import create_runner
-from bench._table import Row, at_most, millis
 from bench.cycle import InstantModel, replace_models
+from bench.support.measurement import FULL, Effort, Measurement, Spread
+from bench.support.processes import create_runner
+from bench.support.table import Row, at_most, millis
 from gatepost import Gatepost
 from gatepost.app import open_store
 from gatepost.core.ports import Transaction

@@ -9,10 +9,10 @@ from pkgutil import iter_modules
 from typing import Final
 
 import bench.growth
-from bench._page import END, format_table
-from bench._table import describe_machine, describe_time
 from bench.growth._curve import BEND, FULL, LARGEST, QUICK, Effort, Plot
 from bench.growth._svg import draw, format_seconds, format_size
+from bench.support.docs_page import END, format_table
+from bench.support.table import describe_machine, describe_time
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "growth.md"
 

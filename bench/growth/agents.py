@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 
-from bench import _fixtures
 from bench.claim import create_file
 from bench.growth._curve import Effort, Plot, Step, build_timer, measure_curves
 from bench.growth.backlog import measure_push, measure_start
+from bench.support import fixtures
 from gatepost.api import ListAccounts, ListAgents, ListEntities, ListItems, PostMessage, ShowAgent, ShowOverview
 from gatepost.app import open_store, register_administrator
 from gatepost.client import LocalClient
@@ -36,22 +36,22 @@ def main(effort: Effort) -> Iterator[Plot]:
 
 
 def _create_agents(store: Store, count: int) -> None:
-    _fixtures.create_agents(store, agents=2)
+    fixtures.create_agents(store, agents=2)
     register_administrator(store)
     for first in range(0, count, _BATCH):
         store.run_sync(_create_batch, first, min(count, first + _BATCH))
-    store.run_sync(spaces.create, name=_SPACE, members=[_fixtures.get_agent_name(0), _fixtures.get_agent_name(1)])
+    store.run_sync(spaces.create, name=_SPACE, members=[fixtures.get_agent_name(0), fixtures.get_agent_name(1)])
 
 
 def _create_batch(tx: Transaction, first: int, last: int) -> None:
     names = [f"sleeper-{number}" for number in range(first, last)]
     for name in names:
         agents.make_resident(tx, EntitySpec(name=name, kind=EntityKind.AGENT), AgentConfig(instructions="Sleep."))
-    push.push_all(tx, [Push(to=name, source="bench", content=_fixtures.CONTENT) for name in names])
+    push.push_all(tx, [Push(to=name, source="bench", content=fixtures.CONTENT) for name in names])
 
 
 def _build_steps(url: str, client: LocalClient) -> dict[str, Step]:
-    name = _fixtures.get_agent_name(0)
+    name = fixtures.get_agent_name(0)
     return {
         "PushEvent": partial(measure_push, client),
         "PostMessage to one agent": build_timer(client.send, PostMessage(id=_SPACE, sender=name, content="Hello")),

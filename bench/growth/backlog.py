@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 
-from bench import _fixtures
-from bench._backlog import READER, Backlog, spread_evenly
 from bench.claim import DatabaseFactory, create_file
 from bench.growth._curve import Effort, Plot, Step, build_timer, measure_curves
+from bench.support import fixtures
+from bench.support.backlog import READER, Backlog, spread_evenly
 from gatepost.api import ListAccounts, ListInbox, ListItemGroups, PeekInbox, ShowAccount, ShowOverview
 from gatepost.app import open_store
 from gatepost.client import LocalClient
@@ -51,7 +51,7 @@ def build_steps(url: str, backlog: Backlog) -> dict[str, Step]:
 
 
 def measure_push(client: LocalClient) -> float:
-    request = _fixtures.build_request(0)
+    request = fixtures.build_request(0)
     return build_timer(client.send, request)()
 
 
@@ -59,5 +59,5 @@ def measure_start(url: str) -> float:
     """Open the store as a command does, and push once."""
     start = time.perf_counter()
     with closing(open_store(url)) as store:
-        LocalClient(store).send(_fixtures.build_request(1))
+        LocalClient(store).send(fixtures.build_request(1))
     return time.perf_counter() - start

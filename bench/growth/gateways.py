@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import _fixtures
-from bench._commands import build_environment, run_gateway
-from bench._gateway import Gateway
-from bench._http import close_callers, open_callers
-from bench._process import create_runner
 from bench.growth._curve import Effort, Plot, Step, measure_curves
 from bench.push_http import push_all
+from bench.support import fixtures
+from bench.support.commands import build_environment, run_gateway
+from bench.support.gateway import Gateway
+from bench.support.http_callers import close_callers, open_callers
+from bench.support.processes import create_runner
 from gatepost.app import open_store
 from gatepost.settings.gateway_files import read_admin_key
 from tests.support.servers.private_servers import Postgres
@@ -25,7 +25,7 @@ def main(effort: Effort) -> Iterator[Plot]:
     with ExitStack() as stack:
         server, loop = stack.enter_context(Postgres()), stack.enter_context(create_runner())
         url = stack.enter_context(server.create_database())
-        _fixtures.create_agents(open_store(url)).close()
+        fixtures.create_agents(open_store(url)).close()
         gateways = [_open_gateway(stack, url) for _ in range(max(effort.gateways))]
         steps = {
             size: {"POST /api/inbox, a push of all together": _build_step(loop, gateways[:size], effort)}
@@ -48,7 +48,7 @@ def _build_step(loop: asyncio.Runner, gateways: list[Gateway], effort: Effort) -
         for gateway in gateways:
             connections += loop.run(open_callers(gateway.port, _CONNECTIONS))
         for number in range(effort.pushes):
-            push = _fixtures.build_push(number)
+            push = fixtures.build_push(number)
             body = json.dumps({"to": push.to, "content": push.content, "dedupKey": push.dedup_key}).encode()
             # the requests are shared among the connections in turn, so that each goes to the gateway of its key
             gateway = gateways[number % len(connections) // _CONNECTIONS]

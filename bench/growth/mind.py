@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
 
-from bench._process import create_runner
 from bench.cycle import Office
 from bench.growth._curve import Effort, Plot, Step, measure_curves
+from bench.support.processes import create_runner
 
 
 def main(effort: Effort) -> Iterator[Plot]:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from bench import _measure
-from bench._gateway import run_gateway
-from bench._process import create_runner
 from bench.growth._curve import Effort, Plot, measure_curves
 from bench.streams import make_space, open_readers
+from bench.support import measurement
+from bench.support.gateway import run_gateway
+from bench.support.processes import create_runner
 
 
 def main(effort: Effort) -> Iterator[Plot]:
@@ -18,7 +18,7 @@ def main(effort: Effort) -> Iterator[Plot]:
             space = f"town-hall-{number}"
             loop.run(make_space(gateway, space))
             readers = stack.enter_context(
-                open_readers(loop, gateway, replace(_measure.FULL, posts=1, recipients=size), space)
+                open_readers(loop, gateway, replace(measurement.FULL, posts=1, recipients=size), space)
             )
             steps[size] = {"POST /api/spaces/{id}/messages, to the last reader": readers}
         yield Plot("readers", "Readers of the stream of a space, SQLite", "readers", measure_curves(steps, effort))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
-from bench import _fixtures
 from bench.claim import create_file
 from bench.growth._curve import Effort, Plot, Step, build_timer, measure_curves
+from bench.support import fixtures
 from gatepost.api import ListMembers, ListSpaces, PostMessage, ReadMessages, ShowSpace
 from gatepost.app import open_store
 from gatepost.client import LocalClient
@@ -29,19 +29,19 @@ def main(effort: Effort) -> Iterator[Plot]:
 
 
 def _create_messages(store: Store, count: int) -> None:
-    _fixtures.create_agents(store, agents=2)
-    store.run_sync(spaces.create, name=_SPACE, members=[_fixtures.get_agent_name(0), _fixtures.get_agent_name(1)])
+    fixtures.create_agents(store, agents=2)
+    store.run_sync(spaces.create, name=_SPACE, members=[fixtures.get_agent_name(0), fixtures.get_agent_name(1)])
     for first in range(0, count, _BATCH):
         store.run_sync(_post_batch, first, min(count, first + _BATCH))
 
 
 def _post_batch(tx: Transaction, first: int, last: int) -> None:
     for number in range(first, last):
-        spaces.post(tx, _SPACE, sender=_fixtures.get_agent_name(0), content=f"{number}: {_fixtures.CONTENT}")
+        spaces.post(tx, _SPACE, sender=fixtures.get_agent_name(0), content=f"{number}: {fixtures.CONTENT}")
 
 
 def _build_steps(client: LocalClient, size: int) -> dict[str, Step]:
-    name = _fixtures.get_agent_name(0)
+    name = fixtures.get_agent_name(0)
     return {
         "PostMessage": build_timer(client.send, PostMessage(id=_SPACE, sender=name, content="Hello")),
         "ReadMessages, the last": build_timer(client.send, ReadMessages(id=_SPACE)),

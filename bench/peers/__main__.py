@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench._page import format_table
 from bench.peers.measurements import FULL, QUICK, measure
 from bench.peers.page import HEADINGS, format_row, write_findings
 from bench.peers.peer import PEERS
+from bench.support.docs_page import format_table
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

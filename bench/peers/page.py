@@ -5,11 +5,11 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench._page import format_table, replace_written
-from bench._table import describe_machine, describe_time
 from bench.peers.installation import NotInstalled, list_versions
 from bench.peers.measurements import CALLER_COUNTS, Effort, Findings, compute_quantiles
 from bench.peers.peer import Peer
+from bench.support.docs_page import format_table, replace_written
+from bench.support.table import describe_machine, describe_time
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "peers.md"
 

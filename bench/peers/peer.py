@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench._commands import GATEPOST
 from bench.peers.installation import Environment, find_node, find_python, require_folder
+from bench.support.commands import GATEPOST
 
 #: starts a server on `config["port"]`: its command and its environment
 BuildServer = Callable[[dict[str, Any]], tuple[list[str], dict[str, str]]]

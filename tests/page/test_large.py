@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench._backlog import READER, Backlog, spread_evenly
+from bench.support.backlog import READER, Backlog, spread_evenly
 from gatepost import app, settings
 from gatepost.spaces import actions as spaces
 from tests.page.chromium import Chromium, Page

@@ -9,8 +9,6 @@ import pytest
 
 import bench
 from bench import (
-    _fixtures,
-    _page,
     attacks,
     claim,
     command,
@@ -33,10 +31,11 @@ from bench import (
     woken,
 )
 from bench.__main__ import main
-from bench._measure import TINY, Effort, Measurement, Spread, compute_ratios, measure_in_turns
-from bench._page import write_rows
-from bench._table import Row, at_least, at_most, plain
 from bench.peers import installation
+from bench.support import docs_page, fixtures
+from bench.support.docs_page import write_rows
+from bench.support.measurement import TINY, Effort, Measurement, Spread, compute_ratios, measure_in_turns
+from bench.support.table import Row, at_least, at_most, plain
 from tests.programs import cache
 
 
@@ -167,15 +166,15 @@ def build_row(claim: str) -> Row:
 
 def test_writing_replaces_the_rows_of_one_benchmark_and_nothing_else(tmp_path: Path) -> None:
     page, names = tmp_path / "performance.md", ["claim", "push"]
-    page.write_text(f"before\n{_page.BEGIN}\n<!-- gone -->\n| old figures |\n{_page.END}\nafter\n")
+    page.write_text(f"before\n{docs_page.BEGIN}\n<!-- gone -->\n| old figures |\n{docs_page.END}\nafter\n")
 
     for name, words in (("push", "first push"), ("claim", "claim"), ("push", "second push")):
         write_rows(name, [build_row(words)], names, page)
 
     text = page.read_text()
-    assert text.startswith(f"before\n{_page.BEGIN}\nMeasured on: ")
-    assert text.endswith(f"{_page.END}\nafter\n")
-    assert list(_page.read_tables(page)) == names
+    assert text.startswith(f"before\n{docs_page.BEGIN}\nMeasured on: ")
+    assert text.endswith(f"{docs_page.END}\nafter\n")
+    assert list(docs_page.read_tables(page)) == names
     assert "old figures" not in text
     assert "first push" not in text
     assert text.count("| second push | `send` | raw: 2.00 [2.00..2.00] | 1.00 [1.00..1.00] |") == 1
@@ -186,6 +185,8 @@ def test_writing_replaces_the_rows_of_one_benchmark_and_nothing_else(tmp_path: P
     ("arguments", "message"),
     [
         (["nonsense"], "there is no benchmark 'nonsense'; use one of attacks, "),
+        (["growth"], "there is no benchmark 'growth'"),
+        (["support"], "there is no benchmark 'support'"),
         (["--write", "--quick"], "--write needs whole figures"),
     ],
 )
@@ -197,8 +198,8 @@ def test_what_cannot_be_run_is_refused(arguments: list[str], message: str, capsy
 
 
 def test_the_page_has_room_for_the_table_and_says_what_is_pushed() -> None:
-    text = " ".join(_page.PAGE.read_text(encoding="utf-8").split())
+    text = " ".join(docs_page.PAGE.read_text(encoding="utf-8").split())
 
-    assert text.count(_page.BEGIN) == text.count(_page.END) == 1
-    assert _fixtures.PUSH_TERMS in text
-    assert set(_page.read_tables()) <= {module.name for module in iter_modules(bench.__path__)}
+    assert text.count(docs_page.BEGIN) == text.count(docs_page.END) == 1
+    assert fixtures.PUSH_TERMS in text
+    assert set(docs_page.read_tables()) <= {module.name for module in iter_modules(bench.__path__)}

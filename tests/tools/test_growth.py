@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench._page import END
 from bench.growth import agents, backlog, gateways, mind, readers, space
 from bench.growth.__main__ import PAGE, format_plot, main, write_plot
 from bench.growth._curve import TINY, Curve, Effort, Plot, measure_curves
 from bench.growth._svg import draw, format_seconds, format_size
+from bench.support.docs_page import END
 
 PLOT = Plot(
     "backlog",

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench._page import BEGIN, END
 from bench.peers import __main__ as command, installation
 from bench.peers.installation import Environment
 from bench.peers.measurements import CALLER_COUNTS, Effort, Findings, compute_quantiles, measure
 from bench.peers.page import HEADINGS, PAGE, format_row, write_findings
 from bench.peers.peer import PEERS
+from bench.support.docs_page import BEGIN, END
 
 TINY = Effort(turns=1, turn_seconds=0.1, wakes=2, idle_seconds=0.1, kill_seconds=0.1)
 OURS = [peer for peer in PEERS if peer.environment is Environment.GATEPOST]

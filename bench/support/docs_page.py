@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bench._table import HEADINGS, Row, describe_machine
+from bench.support.table import HEADINGS, Row, describe_machine
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "performance.md"
 BEGIN: Final = "<!-- written by `python -m bench --write` -->"
 END: Final = "<!-- end of what was written -->"
 

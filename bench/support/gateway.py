@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 import uvicorn
 
-from bench import _fixtures
-from bench._process import ChildProcess, ParentPipe
+from bench.support import fixtures
+from bench.support.processes import ChildProcess, ParentPipe
 from gatepost import paths, telemetry
 from gatepost.app import build_store
 from gatepost.core.ports import Store
@@ -44,7 +44,7 @@ class Gateway:
 
 @contextmanager
 def run_gateway(
-    *, has_store: bool = True, prepare: Callable[[Store], object] = _fixtures.create_agents
+    *, has_store: bool = True, prepare: Callable[[Store], object] = fixtures.create_agents
 ) -> Iterator[Gateway]:
     """A gateway with what `prepare` makes, by default the agents; one that stores nothing answers a push at once."""
     with TemporaryDirectory(prefix="gatepost-bench-") as folder:
@@ -89,7 +89,7 @@ async def _serve(pipe: ParentPipe, home: str, has_store: bool, prepare: Callable
 class DiscardingStore:
     """What a store is to a push, without storing: it is answered in the same turn. Everything else is as it was."""
 
-    _EVENT_ID: Final = _fixtures.create_event_id()
+    _EVENT_ID: Final = fixtures.create_event_id()
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -15,8 +15,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench import _fixtures
-from bench._measure import Measurement, Spread
+from bench.support import fixtures
+from bench.support.measurement import Measurement, Spread
 
 HEADINGS: Final = ("claim", "public call", "floor", "ours", "ratio", "target", "met", "measured")
 #: columns of the table where there is no screen to ask
@@ -103,7 +103,7 @@ def describe_machine() -> str:
 def print_table(rows: Sequence[Row]) -> None:
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     table = Table(
-        box=box.SIMPLE_HEAD, caption=f"{describe_machine()}\npushes: {_fixtures.PUSH_TERMS}", caption_justify="left"
+        box=box.SIMPLE_HEAD, caption=f"{describe_machine()}\npushes: {fixtures.PUSH_TERMS}", caption_justify="left"
     )
     for heading in HEADINGS:
         table.add_column(heading, overflow="fold")

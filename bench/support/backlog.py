@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from bench import _fixtures
-from bench._raw import RawDatabase, open_raw, read_newest_row
+from bench.support import fixtures
+from bench.support.raw_databases import RawDatabase, open_raw, read_newest_row
 from gatepost.client import LocalClient
 from gatepost.core.ports import Store
 from gatepost.inbox.event import Priority
@@ -22,7 +22,7 @@ from gatepost.inbox.item_api import AckClaim, BatchView, ClaimBatch
 from gatepost.inbox.push import actions as push
 
 #: whose inbox it is
-READER: Final = _fixtures.get_agent_name(0)
+READER: Final = fixtures.get_agent_name(0)
 #: items of a claim
 LIMIT: Final = 100
 #: characters of a claim: more than that many items have
@@ -64,7 +64,7 @@ class Backlog:
         #: of the last claim
         self.ack_seconds = 0.0
         with closing(open_raw(url)) as raw:
-            _fixtures.create_agents(store, agents=2)
+            fixtures.create_agents(store, agents=2)
             _fill(store, raw, size, shape)
 
     def claim(self) -> float:
@@ -83,13 +83,13 @@ class Backlog:
         self.client.send(AckClaim(name=READER, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence))
         self.ack_seconds = time.perf_counter() - start
         self.client.push_many(
-            replace(_fixtures.build_request(0, item.source), priority=item.priority) for item in batch.items
+            replace(fixtures.build_request(0, item.source), priority=item.priority) for item in batch.items
         )
 
 
 def _fill(store: Store, raw: RawDatabase, size: int, shape: BacklogShape) -> None:
     """Push one event to the reader, and put so many copies of it in its place."""
-    store.run_sync(push.push_event, _fixtures.build_push(0))
+    store.run_sync(push.push_event, fixtures.build_push(0))
     originals = {table: read_newest_row(raw, table) for table in ("events", "pending", "dedup_keys")}
     first_arrival, reader_number = originals["pending"]["arrival"], originals["pending"]["recipient"]
     new_values = {

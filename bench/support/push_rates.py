@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from bench import _fixtures
-from bench._measure import Effort, measure_in_turns
-from bench._raw import RawDatabase, find_written_tables
-from bench._table import Row, Target, rate
+from bench.support import fixtures
+from bench.support.measurement import Effort, measure_in_turns
+from bench.support.raw_databases import RawDatabase, find_written_tables
+from bench.support.table import Row, Target, rate
 from gatepost import Gatepost
 from gatepost.core.ports import Store
 from gatepost.inbox.push import actions as push
@@ -77,7 +77,7 @@ def _compare_one(database: str, runner: asyncio.Runner, post: Gatepost, comparis
     count = min(effort.pushes, callers * MAX_PUSHES_PER_CALLER)
 
     def ours() -> float:
-        return runner.run(run_pushes(post, callers, [_fixtures.build_request(number) for number in range(count)]))
+        return runner.run(run_pushes(post, callers, [fixtures.build_request(number) for number in range(count)]))
 
     return Row(
         claim=f"durable push in process, {database}, {callers} caller{'s' if callers > 1 else ''}{comparison.remark}",
@@ -109,7 +109,7 @@ async def run_pushes(post: Gatepost, callers: int, pushes: Sequence[PushEvent]) 
 
 def check_written_tables(store: Store, raw: RawDatabase, tables: set[str]) -> None:
     """Push one event, and see that these are the tables it is written to."""
-    written_tables = find_written_tables(raw, lambda: store.run_sync(push.push_event, _fixtures.build_push(0)))
+    written_tables = find_written_tables(raw, lambda: store.run_sync(push.push_event, fixtures.build_push(0)))
     assert written_tables == tables, f"a push writes {sorted(written_tables)}, the floor {sorted(tables)}"
 
 
