@@ -138,6 +138,18 @@ def test_a_repeat_is_counted_for_those_who_have_not_read_it(ctx: StoreContext) -
     }
 
 
+def test_equal_alerts_of_one_batch_are_repeats_of_the_first(ctx: StoreContext) -> None:
+    """An alert that waits already and one that is new, each three times beside another event."""
+    ctx.store.run_sync(push.push_event, build_alert("main is slow"))
+    batch = [build_alert("main is slow"), build_alert(), Push(to="ann", source="ci", content="begun")] * 3
+    results = [result for result in ctx.store.run_sync(push.push_all, batch) if isinstance(result, PushResult)]
+    deliveries = [result.deliveries[0] for result in results]
+    assert [delivery.times for delivery in deliveries] == [2, 1, 1, 3, 2, 1, 4, 3, 1]
+    assert [delivery.duplicate for delivery in deliveries] == [True, False, False, True, True, False, True, True, False]
+    assert {results[number].event for number in (1, 4, 7)} == {results[1].event}
+    assert ctx.is_balanced()
+
+
 def test_an_alert_with_a_key_is_a_repeat_as_everything_with_a_key_is(ctx: StoreContext) -> None:
     ctx.store.run_sync(push.push_event, build_alert(dedup_key="ci:42"))
     ctx.ack(ctx.take_claim())

@@ -362,17 +362,18 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         draft.new_recipients = {
             entity.number for entity in draft.recipients if (draft.event.arrival, entity.number) in new_items
         }
-        repeats = [entity.number for entity in draft.recipients if entity.number not in draft.new_recipients]
-        if repeats and draft.is_counted and draft.event.dedup_key is not None:
-            draft.times = items.count_repeat(tx, repeats, draft.event.dedup_key)
-            if len(draft.times) < len(repeats):
-                raise RetryTransaction("an equal alert was just read")
     new_drafts = [draft for draft in drafts if draft.new_recipients]
     if new_drafts:
         events.insert(
             tx, [(draft.event, draft.sender.number if draft.sender else None, draft.data) for draft in new_drafts]
         )
         items.insert(tx, new_rows)
+    for draft in drafts:  # now, because the first of equal alerts may be among those that were just inserted
+        repeats = [entity.number for entity in draft.recipients if entity.number not in draft.new_recipients]
+        if repeats and draft.is_counted and draft.event.dedup_key is not None:
+            draft.times = items.count_repeat(tx, repeats, draft.event.dedup_key)
+            if len(draft.times) < len(repeats):
+                raise RetryTransaction("an equal alert was just read")
     for draft in new_drafts:
         for recipient in draft.recipients:
             if recipient.number in draft.new_recipients:
