@@ -193,13 +193,13 @@ def _merge_outcomes(elements: Sequence[Any], outcomes: Sequence[Any]) -> Sequenc
     return [element if isinstance(element, GatepostError) else next(remaining) for element in elements]
 
 
-def take_steps(store: Store, steps: Steps) -> Any:
+def take_steps_sync(store: Store, steps: Steps) -> Any:
     """Take the steps to an answer on this thread, and return it."""
     try:
         step = next(steps)
         while True:
             try:
-                result = _take(store, step)
+                result = _take_step_sync(store, step)
             except GatepostError as error:
                 step = steps.throw(error)
             else:
@@ -208,7 +208,7 @@ def take_steps(store: Store, steps: Steps) -> Any:
         return end.value
 
 
-def _take(store: Store, step: AnswerStep) -> Any:
+def _take_step_sync(store: Store, step: AnswerStep) -> Any:
     match step.kind:
         case StepKind.READ:
             return store.read_sync(step.function, *step.args)
@@ -220,12 +220,10 @@ def _take(store: Store, step: AnswerStep) -> Any:
             return step.function(*step.args)
 
 
-async def take_steps_together(
-    store: Store, steps: Steps, large_writes: AbstractAsyncContextManager[Any] | None = None
-) -> Any:
+async def take_steps(store: Store, steps: Steps, large_writes: AbstractAsyncContextManager[Any] | None = None) -> Any:
     """
-    Take the steps to an answer in an event loop, each beside those of other callers, and return it. `large_writes` is
-    held during a large write.
+    Take the steps to an answer one after the other in an event loop, and return it. Steps of other callers run
+    meanwhile, and writes share commits. `large_writes` is held during a large write.
     """
     try:
         step = next(steps)
@@ -235,7 +233,7 @@ async def take_steps_together(
                     result = await store.run(step.function, *step.args, lane=step.lane)
                 else:
                     async with large_writes if step.is_large and large_writes is not None else nullcontext():
-                        result = await _take_together(store, step)
+                        result = await _take_step(store, step)
             except GatepostError as error:
                 step = steps.throw(error)
             else:
@@ -244,7 +242,7 @@ async def take_steps_together(
         return end.value
 
 
-async def _take_together(store: Store, step: AnswerStep) -> Any:
+async def _take_step(store: Store, step: AnswerStep) -> Any:
     from asyncio import sleep, to_thread  # slow to import, and most commands have no event loop
 
     match step.kind:
@@ -272,7 +270,8 @@ class LocalExecutor:
         checked = _check(request, self._caller, key)
         end = _find_end(checked)
         while True:
-            answer = _build_answer(checked, take_steps(self._store, walk_to_answer(checked, self._caller, key)), key)
+            steps = walk_to_answer(checked, self._caller, key)
+            answer = _build_answer(checked, take_steps_sync(self._store, steps), key)
             pause = _find_pause(checked, answer, end)
             if pause is None:
                 break
@@ -297,7 +296,7 @@ class AsyncExecutor:
         end = _find_end(checked)
         while True:
             steps = walk_to_answer(checked, self._caller, key)
-            answer = _build_answer(checked, await take_steps_together(self._store, steps), key)
+            answer = _build_answer(checked, await take_steps(self._store, steps), key)
             pause = _find_pause(checked, answer, end)
             if pause is None:
                 break

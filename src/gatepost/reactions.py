@@ -26,7 +26,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "FindPresences": ("residents.agent_handlers:find_presences",),
     # inbox
     "PersonsReached": ("inbox.triage_actions:return_awaited",),
-    "Pushed": ("channels.notice_actions:notify_persons",),
+    "UrgentEventPushed": ("channels.notice_actions:notify_persons",),
     "FindSentEvent": ("mail.mail_actions:find_sent_event",),
     "FindReceptions": ("guests.wake_actions:find_receptions",),
     "ItemsRead": ("mail.read_receipt_actions:confirm_reads",),

@@ -18,8 +18,8 @@ from gatepost.inbox import account_actions, claim_actions as inbox
 from gatepost.inbox.event import Priority, Push
 from gatepost.inbox.push import actions as push_actions
 from gatepost.jobs import job_actions as jobs, job_runner_background as runner, lease_actions as leases
+from gatepost.jobs.job import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.jobs.periodic_duty_background import Duty, run_duties
-from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.testing import Kit
 from gatepost.transports.signal_bus import SignalBus
 from gatepost.worker import janitor

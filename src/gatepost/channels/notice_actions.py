@@ -16,7 +16,7 @@ from gatepost.core.ports import Transaction
 from gatepost.core.quoting import render_name
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory import attention_actions
-from gatepost.inbox.event import EventType, Pushed
+from gatepost.inbox.event import EventType, UrgentEventPushed
 from gatepost.stores.row_mapping import fetch_row
 
 #: characters of an urgent event that are sent
@@ -29,7 +29,7 @@ _WINDOW: Final[Duration] = 10 * MINUTE
 _HELD: Final = "~held"
 
 
-def notify_persons(tx: Transaction, pushed: Pushed) -> None:
+def notify_persons(tx: Transaction, pushed: UrgentEventPushed) -> None:
     """Send the beginning of an urgent event to the paired chats of the persons who got it; the inbox has all of it."""
     event = pushed.event
     if event.type in _QUIET_TYPES or (event.ref is not None and event.ref.type == "pairing"):

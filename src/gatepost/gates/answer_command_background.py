@@ -5,7 +5,7 @@ from typing import Final
 
 from gatepost.errors import Unavailable
 from gatepost.gates.condition_check import CommandRunner
-from gatepost.jobs.retry_policy import Job
+from gatepost.jobs.job import Job
 from gatepost.telemetry import hide_secrets
 
 #: seconds that a command may take, well within the hold of a job

@@ -18,7 +18,7 @@ import structlog
 
 from gatepost.directory.authorization_actions import authorize_names
 from gatepost.errors import GatepostError
-from gatepost.executor import answer_request, take_steps_together, walk_to_answer
+from gatepost.executor import answer_request, take_steps, walk_to_answer
 from gatepost.gateway import waiting_requests
 from gatepost.gateway.authentication import CACHE_TIME
 from gatepost.gateway.browser_checks import read_page_cookies
@@ -114,7 +114,7 @@ class Dispatcher:
         if request.operation.needs_gateway:
             return await request.operation.handler(self._state, await self._authorize_names(request, caller), caller)
         steps = walk_to_answer(request, caller, key)
-        return await take_steps_together(self._state.store, steps, self._state.caller_locks.get(caller))
+        return await take_steps(self._state.store, steps, self._state.caller_locks.get(caller))
 
     async def _run_waiting(self, exchange: HttpExchange, request: Request[Any], caller: Caller) -> Any:
         request = await self._authorize_names(request, caller)

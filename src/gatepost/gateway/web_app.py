@@ -16,7 +16,7 @@ from gatepost.gateway.http_exchange import JSON, Headers, HttpExchange, Receive,
 from gatepost.gateway.mcp_endpoint import McpEndpoint
 from gatepost.gateway.openapi import DOCS_POLICY, build_docs_page, build_openapi
 from gatepost.gateway.page_files import PageEndpoint, is_page_visit
-from gatepost.gateway.streams import parts  # noqa: F401 (handlers)
+from gatepost.gateway.streams import watch_endpoints  # noqa: F401 (handlers)
 from gatepost.gateway.streams.frames import ChatPresence, GateFrames
 from gatepost.operations.access import Caller
 from gatepost.operations.operation import Operation

@@ -2,8 +2,8 @@
 An event: one thing that happened.
 
 An event is stored once; each recipient has an `Item` with its own state. The `type` says what kind of thing happened.
-`Pushed`, `PersonsReached`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes, `FindSentEvent`
-asks one of them (`reactions.py`).
+`UrgentEventPushed`, `PersonsReached`, `ItemsRead` and `ItemsDiscarded` tell other rooms what happens in inboxes,
+`FindSentEvent` asks one of them (`reactions.py`).
 `parse_body` reads type, content and data together as a member of a closed union, so that a handler can `match` on it
 and the type checker finds a case that is missing.
 """
@@ -264,7 +264,7 @@ class PushResult(Struct, frozen=True):
     duplicate: bool = False
 
 
-class Pushed(NamedTuple):
+class UrgentEventPushed(NamedTuple):
     """An urgent event was stored; `persons` are the numbers of those who had not got it before."""
 
     event: Event

@@ -18,7 +18,7 @@ from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory import entity_actions as directory
 from gatepost.errors import Conflict, GatepostError
 from gatepost.inbox.push import actions as push
-from gatepost.jobs.retry_policy import MAX_JOB_ATTEMPTS, Job, compute_job_delay
+from gatepost.jobs.job import MAX_JOB_ATTEMPTS, Job, compute_job_delay
 from gatepost.stores.row_mapping import Mapper, fetch_number
 
 _HOLD_LENGTH: Final = 2 * MINUTE

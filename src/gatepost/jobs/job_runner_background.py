@@ -20,8 +20,8 @@ from gatepost.core.ports import Reader, Store
 from gatepost.core.times import SECOND, Duration
 from gatepost.errors import Conflict, GatepostError
 from gatepost.jobs import job_actions as jobs
+from gatepost.jobs.job import Job
 from gatepost.jobs.periodic_duty_background import Duty, open_task_group
-from gatepost.jobs.retry_policy import Job
 
 #: seconds to wait for another runner that takes what is due
 _MIN_WAIT: Final = 0.1

@@ -15,8 +15,8 @@ from gatepost.core.ports import Store
 from gatepost.core.times import MINUTE, SECOND
 from gatepost.directory.entity import Entity
 from gatepost.errors import Unavailable
+from gatepost.jobs.job import Job, compute_job_delay
 from gatepost.jobs.job_runner_background import JobHandler, RetryLater
-from gatepost.jobs.retry_policy import Job, compute_job_delay
 from gatepost.ledger import posting_actions as ledger_posts
 from gatepost.ledger.hcs import hcs10_messages as hcs10
 from gatepost.ledger.hcs.hcs10_messages import OperationCode, TopicCode

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 
 from gatepost.directory.entity import Entity
-from gatepost.jobs.retry_policy import Job
+from gatepost.jobs.job import Job
 from gatepost.ledger import profile_actions as ledger_profiles
 from gatepost.ledger.hcs import hcs11_profiles as hcs11
 from gatepost.ledger.ledger_step_background import LedgerSteps

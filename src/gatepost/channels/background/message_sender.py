@@ -26,8 +26,8 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Reader, Store, Transaction
 from gatepost.core.times import DAY, MINUTE, SECOND, Duration
 from gatepost.errors import GatepostError, NotFound, Unauthorized, Unavailable
+from gatepost.jobs.job import Job, compute_job_delay
 from gatepost.jobs.job_runner_background import RetryLater
-from gatepost.jobs.retry_policy import Job, compute_job_delay
 
 log = structlog.get_logger("gatepost.channel")
 

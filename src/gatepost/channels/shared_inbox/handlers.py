@@ -1,4 +1,4 @@
-"""The shared inbox; `gateway/streams/parts.py` streams it."""
+"""The shared inbox; `gateway/streams/watch_endpoints.py` streams it."""
 
 from typing import Any
 

@@ -20,8 +20,8 @@ from gatepost.channels.triggers.trigger import Trigger
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND
 from gatepost.errors import NotFound, Unavailable
+from gatepost.jobs.job import Job, compute_job_delay
 from gatepost.jobs.job_runner_background import RetryLater
-from gatepost.jobs.retry_policy import Job, compute_job_delay
 
 log = structlog.get_logger("gatepost.speech")
 

@@ -37,11 +37,11 @@ from gatepost.inbox.event import (
     PersonsReached,
     Priority,
     Push,
-    Pushed,
     PushResult,
     Ref,
     Sender,
     Trust,
+    UrgentEventPushed,
 )
 from gatepost.inbox.push import dedup_key_rows as keys, dedup_keys as dedup, event_limits, hop_actions as chains
 from gatepost.inbox.wake_actions import OPEN_RECEPTION, FindReceptions, Reception
@@ -336,7 +336,7 @@ def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcom
     for draft in drafts:
         persons = _list_new_persons(draft) if draft.event.priority <= tx.policy.channel_notify else []
         if persons:
-            tx.react(Pushed(draft.event, [person.number for person in persons]))
+            tx.react(UrgentEventPushed(draft.event, [person.number for person in persons]))
 
 
 def _list_new_persons(draft: EventDraft) -> list[Entity]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gatepost.directory.entity import Entity
 from gatepost.errors import Invalid, Unavailable
-from gatepost.jobs.retry_policy import Job
+from gatepost.jobs.job import Job
 from gatepost.ledger.connections import actions as connections
 from gatepost.ledger.connections.api import Connection, ConnectionState
 from gatepost.ledger.hcs import hcs10_messages as hcs10, hcs11_profiles as hcs11

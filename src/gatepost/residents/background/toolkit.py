@@ -28,7 +28,7 @@ from gatepost.core.json_limits import Json
 from gatepost.core.ports import Store
 from gatepost.core.times import SECOND, Duration, format_duration
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Refused, Unavailable, quote_value
-from gatepost.jobs.retry_policy import Job
+from gatepost.jobs.job import Job
 from gatepost.operations.operation_tool import OperationTool
 from gatepost.residents import agent_actions as agents
 from gatepost.residents.agent_config import ConfiguredTool, Execution, LoopRules, Resident, ToolServer

@@ -1,7 +1,7 @@
 """
-How long to wait before a job is tried again.
+A job: an effect outside the database. A verb writes it down, and it is done at least once.
 
-A job is an effect outside the database: a verb writes it down, and it is done at least once.
+A try that failed is repeated after a delay, which grows with the number of tries.
 """
 
 from typing import Final
