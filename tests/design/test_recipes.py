@@ -328,9 +328,10 @@ def test_a_kind_of_gate_is_added_by_its_recipe(tmp_path: Path, own_url: str) -> 
 
 def test_the_recipe_of_gates_names_the_page_and_what_is_generated() -> None:
     recipe = read_recipe("A kind of gate")
-    page = ROOT / "web" / "src" / "decisions" / "gates.tsx"
-    assert "KIND_ICONS: Record<GateKind, IconName>" in page.read_text()
-    assert all(f"`{name}`" in recipe for name in ("web/src/decisions/gates.tsx", "tools/typescript.py"))
+    icons, dialog = "web/src/decisions/gates.tsx", "web/src/decisions/gate-dialog.tsx"
+    assert "KIND_ICONS: Record<GateKind, IconName>" in (ROOT / icons).read_text()
+    assert "KINDS: Record<GateKind, " in (ROOT / dialog).read_text()
+    assert all(f"`{name}`" in recipe for name in (icons, dialog, "tools/typescript.py"))
 
 
 def test_a_field_of_a_trigger_is_one_line_for_every_door(tmp_path: Path) -> None:

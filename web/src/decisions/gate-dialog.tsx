@@ -9,12 +9,15 @@ import { Dialog, DialogActions } from "../ui/dialog.js";
 import { useSubmission } from "../ui/submission.js";
 import { attempt } from "../ui/toasts.js";
 
-/** Gates that run commands are added at a terminal. */
-const KINDS: Partial<Record<GateKind, { until: string; awaits?: string }>> = {
+/** The words of each kind; null: it is not added here. Gates that run commands are added at a terminal. */
+const KINDS: Record<GateKind, { until: string; awaits?: string } | null> = {
   human: { until: "a person resolves it", awaits: "Who resolves it (optional)" },
   timer: { until: "a time has passed" },
   mail: { until: "mail comes from somebody", awaits: "From whom" },
   event: { until: "an event comes to it", awaits: "Type of the event, such as alert" },
+  ci: null,
+  command: null,
+  decision: null,
 };
 
 export function GateDialog({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
@@ -41,11 +44,14 @@ export function GateDialog({ onClose, onDone }: { onClose: () => void; onDone: (
           <label class="label">
             Until
             <select class="field" name="kind" value={kind} onChange={(event) => setKind(event.currentTarget.value as GateKind)}>
-              {Object.entries(KINDS).map(([name, { until }]) => (
-                <option key={name} value={name}>
-                  {until}
-                </option>
-              ))}
+              {Object.entries(KINDS).map(
+                ([name, words]) =>
+                  words && (
+                    <option key={name} value={name}>
+                      {words.until}
+                    </option>
+                  ),
+              )}
             </select>
           </label>
           <label class="label">
