@@ -72,8 +72,9 @@ _NAMES: Final = {
     "directory.key_api": "CreateKey KeyView ListKeys NewKeyView RevokeKey",
     "directory.sign_in_api": "CallerView CreateSignInLink ShowCaller SignIn SignInLinkView SignOut",
     "gates.decision_api": (
-        "ActionSpec ActionView AnswerDecision AskDecision DecisionAnswerView DecisionView DelegateDecision "
-        "ListDecisions OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision WithdrawDecision"
+        "ActionSpec ActionView AnswerDecision AskDecision ClaimOutcome DecisionAnswerView DecisionView "
+        "DelegateDecision ListDecisions OptionSpec OptionView QuestionRequest ReviseDecision ShowDecision "
+        "WithdrawDecision"
     ),
     "gates.gate_api": "AddGate AddWaiter GateStatus GateView ListGates ResolutionView ResolveGate ShowGate",
     "gateway.health_api": "AccountingView HealthView ReadMetrics ShowHealth TransportView",

@@ -31,14 +31,14 @@ async def wait_until(check: Callable[[], bool]) -> None:
 class StdioServer:
     """`gatepost mcp`, spoken to by hand."""
 
-    def __init__(self, setup: McpSetup, *options: str) -> None:
+    def __init__(self, setup: McpSetup, *options: str, environ: dict[str, str] | None = None) -> None:
         self.process = ForkedProcess(
             [*COMMAND, "--as", "analyst", *options],
             extra_modules=MCP_MODULES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**select_start_variables(os.environ), "GATEPOST_HOME": str(setup.home), "PATH": ""},
+            env={**select_start_variables(os.environ), "GATEPOST_HOME": str(setup.home), "PATH": "", **(environ or {})},
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -189,6 +189,7 @@ CALL_CASES: Final = {
     "PUT /api/decisions/{id}/respondents": CallCase(path=DECISION_PATH),
     "PUT /api/decisions/{id}/question": CallCase(path=DECISION_PATH),
     "DELETE /api/decisions/{id}": CallCase(path=DECISION_PATH),
+    "POST /api/decisions/{id}/claim": CallCase(path=DECISION_PATH),
     "POST /api/triggers": CallCase(body={"name": "newcomer"}, admin_status=201),
     "GET /api/triggers": CallCase(EXPECT_OWN),
     "GET /api/triggers/{name}": CallCase(path=TRIGGER_PATH),

@@ -572,6 +572,14 @@ export interface ClaimBatch {
   events?: string[];
 }
 
+/** What `claimOutcome` asks. */
+export interface ClaimOutcome {
+  id: string;
+  owner: string;
+  /** if the owner is a guest session: how long its hooks have to prove that the item was read */
+  proof?: string | null;
+}
+
 /** What `closeConnection` asks. */
 export interface CloseConnection {
   id: string;

@@ -34,6 +34,7 @@ import type {
   Chat,
   CheckStore,
   ClaimBatch,
+  ClaimOutcome,
   CloseConnection,
   CompleteItems,
   Connection,
@@ -444,6 +445,14 @@ export abstract class Operations {
   /** Withdraw a question: it need not be answered any more. */
   withdrawDecision(request: WithdrawDecision, options?: CallOptions): Promise<Decision> {
     return this.call(["DELETE", "/api/decisions/{id}", "keyed"], request, options);
+  }
+
+  /**
+   * Claim the item that tells the asker how a decision has ended, also while it is hidden: for a program that follows
+   * the decision and shows the answer itself. Ack or release the claim.
+   */
+  claimOutcome(request: ClaimOutcome, options?: CallOptions): Promise<Batch> {
+    return this.call(["POST", "/api/decisions/{id}/claim", "never"], request, options);
   }
 
   /** Register an agent, a human or a service. */

@@ -8,6 +8,7 @@ the administrator's key and as the agent, and without a gateway to the store.
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager, suppress
 from functools import partial
@@ -21,10 +22,14 @@ from gatepost.cli.gateway_or_store import build_signal_sink, check_gateway, end_
 from gatepost.client import Client, LocalClient
 from gatepost.core.ports import Store
 from gatepost.core.signals import Topic
+from gatepost.core.times import format_duration
 from gatepost.directory import entity_actions as directory
 from gatepost.directory.entity_api import ShowEntity
 from gatepost.errors import GatepostError, Invalid
-from gatepost.inbox.item_api import WatchAll
+from gatepost.guests.hooks.drain import get_claim_owner
+from gatepost.guests.hooks.session_state import Session, find_guest
+from gatepost.guests.session import FOLLOWED, FOLLOWED_IN_TURN, IDLE, Guest, PrintedBatch
+from gatepost.inbox.item_api import BatchView, WatchAll
 from gatepost.mcp.server_port import ANYTHING, Peer
 from gatepost.mcp.stdio_server import serve_stdio
 from gatepost.operations.access import Caller, CallerKind
@@ -49,6 +54,34 @@ async def _serve(configuration: Configuration, agent: str | None) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with StdioConnector(configuration, agent) as connector:
         await serve_stdio(connector, version("gatepost"), stop)
+
+
+class _SessionHooks:
+    """The hooks of the session in which this server runs, as they were when a request came."""
+
+    def __init__(self, configuration: Configuration, guest: Guest) -> None:
+        self._configuration = configuration
+        self._session = guest.session
+        self._state = Session(configuration.home, guest.session).read()
+        self.timeout = format_duration(configuration.settings.hooks.proof)
+        self.owner = get_claim_owner(guest.session)
+
+    async def await_proof(self, batch: BatchView) -> None:
+        await asyncio.to_thread(self._record, batch)
+
+    def _record(self, batch: BatchView) -> None:
+        assert batch.claim is not None
+        now = time.time_ns() // 1_000
+        printed_batch = PrintedBatch(
+            event=FOLLOWED if self._state.state == IDLE else FOLLOWED_IN_TURN,
+            printed_at=now,
+            expires_at=now + self._configuration.settings.hooks.proof,
+            prompts=self._state.prompts,
+            claim=(batch.claim.claim_id, batch.claim.owner, batch.claim.fence),
+            keys=tuple(item.dedup_key or item.event_id for item in batch.items),
+        )
+        with app.build_spool(self._configuration).settle_unproved(self._session) as unproved:
+            unproved.add(printed_batch)
 
 
 class StdioConnector:
@@ -85,7 +118,13 @@ class StdioConnector:
             )
         name = await self._find_name(url, name)
         caller = Caller(CallerKind.ENTITY, name)
-        return Peer(name=name, caller=caller, send=partial(self._send, caller), session=session)
+        proof = await asyncio.to_thread(self._find_hooks, session, name) if session else None
+        return Peer(name=name, caller=caller, send=partial(self._send, caller), session=session, proof=proof)
+
+    def _find_hooks(self, session: str, agent: str) -> _SessionHooks | None:
+        """Return the hooks of this session; None if it has none, has ended, or is that of another agent."""
+        guest = find_guest(self._configuration.home, session)
+        return _SessionHooks(self._configuration, guest) if guest is not None and guest.agent == agent else None
 
     def _look_around(self) -> tuple[str | None, str | None, str | None]:
         """Return the agent, its guest session, and the URL of the gateway, as far as there are such."""

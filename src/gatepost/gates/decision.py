@@ -26,7 +26,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Struct
 
 from gatepost.core.json_limits import Json
-from gatepost.core.times import Duration, Instant, format_rfc3339
+from gatepost.core.times import SECOND, Duration, Instant, format_rfc3339
 from gatepost.directory.entity import Entity
 from gatepost.errors import quote_value
 from gatepost.gates import proposed_action
@@ -36,6 +36,8 @@ from gatepost.inbox.event import DECISION_KEY, Priority, Ref, Route
 from gatepost.operations.fields import describe
 from gatepost.operations.operation import FieldSet
 
+#: how long the answer of a followed decision is kept for the program that follows it: two of its looks
+FOLLOW_TIME: Final[Duration] = 6 * SECOND
 #: rounds of one decision
 MAX_ROUNDS: Final = 3
 MAX_OPTIONS: Final = 20
@@ -156,6 +158,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     def last_answer(self) -> Answer | None:
         """The answer that ended the present round, or a later round that was never asked; None while it is open."""
         return self.answers[-1] if self.answers and self.answers[-1].iteration >= self.iteration else None
+
+    @property
+    def followed_answer(self) -> Answer | None:
+        """The answer with which a program stops following it: the first, unless it only passes the question on."""
+        return next((answer for answer in self.answers if answer.outcome is not DecisionOutcome.DELEGATED), None)
 
     @property
     def status(self) -> DecisionStatus:

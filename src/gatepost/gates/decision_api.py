@@ -10,9 +10,10 @@ from gatepost.gates.decision import Answer, AnswerSpec, Decision, DecisionOutcom
 from gatepost.gates.gate_api import Deadline, Within
 from gatepost.gates.proposed_action import Action, AnswerKind
 from gatepost.inbox.event_api import PriorityWord, Reference, RefView
+from gatepost.inbox.item_api import BatchView, OwnerName
 from gatepost.operations.access import ActAs, AnyEntity
 from gatepost.operations.fields import Actor, After, Json, Limit, Parse, Priority, RecordView, Source, Time, describe
-from gatepost.operations.operation import Page, Request, RequestPart, read, write
+from gatepost.operations.operation import Page, Repetition, Request, RequestPart, read, write
 from gatepost.operations.tool import FOR_MCP, FOR_RESIDENTS, Tool, ToolChanges
 
 #: the group of these operations in OpenAPI
@@ -321,3 +322,25 @@ class WithdrawDecision(Request[DecisionView]):
     id: str
     reason: Annotated[str, describe("why; everybody concerned gets it")] = ""
     by: Actor = None
+
+
+@write(
+    "POST /api/decisions/{id}/claim",
+    access=AnyEntity(),
+    needs_disk_space=False,
+    lane="{id}",
+    repetition=Repetition.NEVER,
+    errors=(Conflict,),
+    example={"owner": "session-1", "proof": "30m"},
+)
+class ClaimOutcome(Request[BatchView]):
+    """
+    Claim the item that tells the asker how a decision has ended, also while it is hidden: for a program that follows
+    the decision and shows the answer itself. Ack or release the claim.
+    """
+
+    id: str
+    owner: OwnerName
+    proof: Annotated[
+        str | None, describe("if the owner is a guest session: how long its hooks have to prove that the item was read")
+    ] = None

@@ -15,7 +15,7 @@ from gatepost.core.ports import Reader, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import format_rfc3339
 from gatepost.directory import entity_rows as entities
-from gatepost.directory.entity import Entity
+from gatepost.directory.entity import Entity, EntityKind
 from gatepost.errors import Conflict
 from gatepost.gates import decision as rules, decision_rows as decisions, gate_rows
 from gatepost.gates.decision import Answer, AnswerOrigin, Decision
@@ -109,6 +109,8 @@ def push_outcome(
     )
     recipient_names = [decision.asker, *(name for name in gate.waiters if name not in decision.respondents)]
     push.fan_out(tx, outcome_push, actor, find_entities(tx, recipient_names))
+    if decision.is_followed and decision.followed_answer is None:
+        _keep_for_follower(tx, decision.asker, str(outcome_push.dedup_key))
     # A respondent has had an event with that key already: the question.
     waiting_respondents = [name for name in gate.waiters if name in decision.respondents]
     push.fan_out(
@@ -118,6 +120,15 @@ def push_outcome(
         find_entities(tx, waiting_respondents),
     )
     return outcome_push.data
+
+
+def _keep_for_follower(tx: Transaction, asker: str, key: str) -> None:
+    """Hide the outcome for a moment, in which the program of the asker claims it (`followed_decision_actions.py`)."""
+    [entity] = find_entities(tx, [asker])
+    if entity.kind is EntityKind.AGENT and (item := items.read_states(tx, entity.number, [key], ()).get(key)):
+        until = tx.now + rules.FOLLOW_TIME
+        hiding = {"recipient": entity.number, "arrivals": [item.arrival], "until": until, "awaits": None}
+        tx.execute_later("inbox/item_changes/hide", **hiding, now=tx.now)
 
 
 def keep_last_question(tx: Transaction, event: ItemsDiscarded) -> None:

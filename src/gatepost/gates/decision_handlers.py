@@ -1,11 +1,15 @@
 """Decisions. Asking is in `channels`, because a question may be shown on one."""
 
 from gatepost.core.ports import Reader, Transaction
+from gatepost.core.text import parse_field
+from gatepost.core.times import parse_duration
 from gatepost.gates import decision_actions as decisions, decision_api as api
 from gatepost.gates.decision import Decision, Option, Question
 from gatepost.gates.delegation_actions import delegate
+from gatepost.gates.followed_decision_actions import claim_outcome
 from gatepost.gates.gate_handlers import name_stranger
 from gatepost.gates.proposed_action import Action
+from gatepost.inbox.item_api import BatchView
 from gatepost.operations.access import Caller
 from gatepost.operations.fields import build_record, parse_fields
 from gatepost.operations.operation import Page
@@ -51,6 +55,13 @@ def revise_decision(tx: Transaction, request: api.ReviseDecision, caller: Caller
 def withdraw_decision(tx: Transaction, request: api.WithdrawDecision, caller: Caller) -> api.DecisionView:
     with name_stranger(tx, caller, request.by, decisions.show, request.id):
         return view_decision(tx, decisions.withdraw(tx, request.id, by=request.by, reason=request.reason))
+
+
+@api.ClaimOutcome.handler
+def claim_decision_outcome(tx: Transaction, request: api.ClaimOutcome, caller: Caller) -> BatchView:
+    proof_timeout = parse_field("proof", request.proof or None, parse_duration)
+    batch = claim_outcome(tx, request.id, by=caller.entity, owner=request.owner, proof_timeout=proof_timeout)
+    return BatchView.of(batch)
 
 
 def view_decision(tx: Reader, decision: Decision) -> api.DecisionView:

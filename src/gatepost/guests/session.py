@@ -24,6 +24,11 @@ ENDED: Final = "ended"
 PROVED: Final = "proved"
 RELEASED: Final = "released"
 
+#: instead of a hook event, in a batch that the program shows by itself because it follows a decision: got while the
+#: session was idle, and got during a turn
+FOLLOWED: Final = "followed"
+FOLLOWED_IN_TURN: Final = "followed in a turn"
+
 #: a set, because a hook would compile a pattern each time
 _PLAIN_CHARACTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 #: bytes of a name; file systems take 255, and files beside a spool have a longer ending
@@ -109,7 +114,7 @@ class PrintedBatch(NamedTuple):
     rule is in `guests/hooks/delivery_proof.py`). It is stored as a line of JSON beside the spool of its session.
     """
 
-    #: the hook event that printed it
+    #: the hook event that printed it, or `followed`
     event: str
     printed_at: Instant
     #: when it counts as not read, if no proof comes before

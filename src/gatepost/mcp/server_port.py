@@ -41,6 +41,19 @@ async def _accept() -> None:
     pass
 
 
+class SessionProof(Protocol):
+    """The hooks of the session in which a caller runs: they prove that the model has read what its program shows it."""
+
+    #: how long they have, as a duration
+    timeout: str
+    #: the owner of claims that they end
+    owner: str
+
+    async def await_proof(self, batch: BatchView) -> None:
+        """Leave it to the next hooks to ack or release the claim of this batch, which the program has got."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
     """A caller of tools."""
@@ -52,6 +65,8 @@ class Peer:
     send: RequestSender
     #: the guest session in which it runs, if that is known
     session: str | None = None
+    #: the hooks of that session; None if they have not reported it, or not on this machine
+    proof: SessionProof | None = None
     #: raises an error if the caller has lost its credential since
     verify: Callable[[], Awaitable[None]] = _accept
     #: counts a wait of the caller while entered; raises an error if it waits as often as it may
@@ -59,11 +74,16 @@ class Peer:
 
 
 class BatchDelivery:
-    """A batch that was claimed for an answer. It is acked once the answer was handed over; else it is released."""
+    """
+    A batch that was claimed for an answer. Once the answer was handed over, it is acked or, with `proof`, left to the
+    hooks of a session; else it is released.
+    """
 
-    def __init__(self, peer: Peer, batch: BatchView) -> None:
+    def __init__(self, peer: Peer, batch: BatchView, *, proof: SessionProof | None = None) -> None:
         self._peer = peer
+        self._batch = batch
         self._claim = batch.claim
+        self._proof = proof
 
     async def end(self, *, is_sent: bool) -> None:
         """
@@ -72,6 +92,12 @@ class BatchDelivery:
         """
         claim, self._claim = self._claim, None
         if claim is None:
+            return
+        if is_sent and self._proof is not None:
+            try:
+                await self._proof.await_proof(self._batch)
+            except GatepostError as error:
+                log.warning("a claim was left to lapse", claim=claim.claim_id, sent=True, reason=error.message)
             return
         end = AckClaim if is_sent else ReleaseClaim
         request = end(name=claim.recipient, claim_id=claim.claim_id, owner=claim.owner, fence=claim.fence)

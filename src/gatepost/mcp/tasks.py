@@ -18,6 +18,7 @@ do, and never by `tasks/update`.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import anyio
 import structlog
 from mcp import MCPError, types
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
@@ -25,16 +26,16 @@ from msgspec.structs import replace
 
 from gatepost.core.quoting import render_name
 from gatepost.errors import GatepostError, Late, NotFound, Unavailable, quote_value
-from gatepost.gates.decision import DecisionOutcome
-from gatepost.gates.decision_api import DecisionView, ShowDecision, WithdrawDecision
+from gatepost.gates.decision import FOLLOW_TIME, DecisionOutcome
+from gatepost.gates.decision_api import ClaimOutcome, DecisionAnswerView, DecisionView, ShowDecision, WithdrawDecision
 from gatepost.mcp.resources import send_checked
-from gatepost.mcp.server_port import Context, Host, Peer
+from gatepost.mcp.server_port import BatchDelivery, Context, Host, Peer
 
 log = structlog.get_logger("gatepost.mcp")
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 #: milliseconds between two looks of a client
-_POLL_INTERVAL: Final = 3_000
+_POLL_INTERVAL: Final = FOLLOW_TIME // 2_000
 
 Document = dict[str, Any]
 
@@ -51,13 +52,25 @@ class Tasks:
         self._build_result = build_result
 
     async def get(self, context: Context, params: TaskParams) -> Document:
-        _, decision = await self._find(context, params)
-        task = _build_task(decision)
-        if task["status"] == "completed":
-            last = decision.answer or decision.answers[-1]
-            result = self._build_result(replace(decision, answer=last))
+        peer, decision = await self._find(context, params)
+        task, answer = _build_task(decision), _find_end(decision)
+        if task["status"] == "completed" and answer is not None:
+            await self._claim_outcome(context, peer, decision)
+            result = self._build_result(replace(decision, answer=answer))
             task["result"] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return task
+
+    async def _claim_outcome(self, context: Context, peer: Peer, decision: DecisionView) -> None:
+        """Take the outcome out of the inbox of the asker, because its program shows it now."""
+        owner, timeout = (peer.proof.owner, peer.proof.timeout) if peer.proof else (f"mcp:{peer.name}", None)
+        with anyio.CancelScope(shield=True):
+            try:
+                batch = await peer.send(ClaimOutcome(id=decision.id, owner=owner, proof=timeout))
+            except GatepostError as error:  # a person reads it in their inbox, and a run has claimed it
+                log.info("the outcome of a task stays in the inbox", task=decision.id, reason=error.message)
+                return
+            if batch.claim is not None:
+                self._host.hand_over(context, BatchDelivery(peer, batch, proof=peer.proof))
 
     async def cancel(self, context: Context, params: TaskParams) -> Document:
         """Withdraw the decision; one that has ended stays as it is."""
@@ -114,7 +127,7 @@ def build_new_task(decision: DecisionView) -> Document:
 
 
 def _build_task(decision: DecisionView) -> Document:
-    last = decision.answer or next(iter(decision.answers[-1:]), None)
+    last = _find_end(decision)
     if last is None:
         status = "working"
         message = f"waiting for {', '.join(render_name(name) for name in decision.asked)} to decide"
@@ -131,6 +144,11 @@ def _build_task(decision: DecisionView) -> Document:
         "ttlMs": None,
         "pollIntervalMs": _POLL_INTERVAL,
     }
+
+
+def _find_end(decision: DecisionView) -> DecisionAnswerView | None:
+    """Return the answer that ends the task: the first one, unless it only passes the question on."""
+    return next((answer for answer in decision.answers if answer.outcome is not DecisionOutcome.DELEGATED), None)
 
 
 def _build_refusal(error: GatepostError) -> MCPError:

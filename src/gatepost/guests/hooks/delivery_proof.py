@@ -13,14 +13,20 @@ that follow decide:
                                                                                  prompt of a person, a start
     PostToolUse, PostToolUseFailure  the next Stop: tools that run side by side  the same
                                      belong to one reply
+    the program, as a task           the next tool event or Stop                 SessionEnd, a failed Stop, the second
+                                                                                 prompt of a person, a start
+    the program, during a turn       a Stop after the next tool event, or after  SessionEnd, a failed Stop, the next
+                                     the next prompt or stop                     prompt of a person, a start
 
-Only events of the agent itself count, not those of subagents. A start is a SessionStart that does not follow a
-compaction. A Stop for a turn without a reply (`is_failed`) proves nothing, and neither does a Stop with no more reply
-characters than there were when the batch was printed. If no event decides within `hooks.proof`, the claim lapses, and
-the next drain releases the lines. Tool events of the agent renew both. Some programs end without a SessionEnd: so a new
-session of the same agent in the same program releases what sessions whose process is gone have not proved. While a
-batch is unproved, its session does not show it again. A prompt that wakes the session settles nothing by itself. The
-proof of what it was shown also proves that the session can be woken.
+A program that follows a decision shows its answer by itself (`mcp/tasks.py`): to an idle session in a turn that it
+begins, and during a turn after the next tool, or else in a turn of its own. Only events of the agent itself count, not
+those of subagents. A start is a SessionStart that does not follow a compaction. A Stop for a turn without a reply
+(`is_failed`) proves nothing, and neither does a Stop with no more reply characters than there were when the batch was
+printed. If no event decides within `hooks.proof`, the claim lapses, and the next drain releases the lines. Tool events
+of the agent renew both. Some programs end without a SessionEnd: so a new session of the same agent in the same program
+releases what sessions whose process is gone have not proved. While a batch is unproved, its session does not show it
+again. A prompt that wakes the session settles nothing by itself. The proof of what it was shown also proves that the
+session can be woken.
 
 Why no batch counts as delivered that no model has read: a tool event and a Stop follow a reply, the reply follows a
 request, and everything printed before the request is in it, or the host has dropped it together with the request or the
@@ -44,7 +50,7 @@ from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import HookEvent
 from gatepost.guests.hooks.session_state import list_abandoned
-from gatepost.guests.session import PROVED, RELEASED, PrintedBatch
+from gatepost.guests.session import FOLLOWED, FOLLOWED_IN_TURN, PROVED, RELEASED, PrintedBatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # most hooks have nothing to settle, and import none of these at run time
@@ -63,8 +69,11 @@ RENEW: Final = "renew"
 FINISH: Final = "finish"
 
 
-def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, hold: Duration) -> str:
-    """Return what to do at this event with a batch printed before; `prompts` counts the prompts of the session."""
+def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, hold: Duration) -> str | PrintedBatch:
+    """
+    Return what to do at this event with a batch printed before, or the batch as it is from now on; `prompts` counts the
+    prompts of the session.
+    """
     if batch.outcome is not None:
         return FINISH
     if event.name == "SessionEnd":
@@ -73,6 +82,10 @@ def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, 
         return KEEP
     if not _is_current(batch, event, prompts):
         return RELEASE
+    if batch.event == FOLLOWED_IN_TURN and event.name in TOOL_EVENTS:
+        return batch._replace(event="PostToolUse", turn=event.turn)
+    if batch.event == FOLLOWED_IN_TURN and event.name == "Stop" and not event.is_failed:
+        return batch._replace(event=FOLLOWED)
     if event.name == "Stop":
         is_answered = not event.is_failed and (not batch.replies or event.replies > batch.replies)
         return PROVE if is_answered else RELEASE
@@ -85,7 +98,7 @@ def judge(batch: PrintedBatch, event: HookEvent, *, prompts: int, now: Instant, 
 
 def _is_current(batch: PrintedBatch, event: HookEvent, prompts: int) -> bool:
     """Return True if the event is in the turn in which the batch was printed, or in the one after that start."""
-    if batch.event == "SessionStart":
+    if batch.event in ("SessionStart", FOLLOWED):
         return prompts in (batch.prompts, batch.prompts + 1)
     if batch.turn and event.turn:
         return batch.turn == event.turn
@@ -96,7 +109,7 @@ def settle(ctx: HookContext, event: HookEvent) -> None:
     """Prove, release or renew the batches that earlier hooks of this session printed."""
     now, hold = ctx.clock.now(), ctx.options.proof_timeout
 
-    def choose_action(batch: PrintedBatch) -> str:
+    def choose_action(batch: PrintedBatch) -> str | PrintedBatch:
         return judge(batch, event, prompts=ctx.state.prompts, now=now, hold=hold)
 
     if ctx.open_spool is not None and any(choose_action(batch) is not KEEP for batch in ctx.read_unproved()):
@@ -133,7 +146,7 @@ def settle_batches(
     call_store: Callable[..., object],
     spool: "Spool",
     session: str,
-    choose_action: Callable[[PrintedBatch], str],
+    choose_action: Callable[[PrintedBatch], str | PrintedBatch],
     *,
     now: Instant,
     hold: Duration,
@@ -182,6 +195,8 @@ def settle_batches(
             case "finish":
                 verb = inbox.ack if batch.outcome == PROVED else inbox.release
                 return batch if update_claim(verb, batch) is None else None
+            case PrintedBatch() as changed_batch:
+                return changed_batch
             case _:
                 return batch
 
