@@ -25,6 +25,13 @@ from gatepost.testing import Kit
 ARGUMENTS = {"after": 0, "before": 2**60, "limit": 100, "now": 0, "newest_first": 0, "class_priority": 2} | {
     "priority": -1,
     "arrival": 0,
+    "session": "'x'",
+    "seen_sources": "ARRAY['seen']",
+    "max_steps": 3,
+    "max_sources": 3,
+    "per_source": 4,
+    "since": 0,
+    "until": 2**60,
 }
 
 
@@ -77,8 +84,12 @@ def test_a_peek_reads_no_more_of_a_deeper_inbox_on_sqlite(kit: Kit, tmp_path: Pa
 
 
 @pytest.mark.parametrize("plan_mode", ["force_custom_plan", "force_generic_plan"])
-def test_a_peek_reads_no_more_of_a_deeper_inbox_on_postgres(
-    postgres_kit: Kit, postgres_url: str, plan_mode: str
+@pytest.mark.parametrize(
+    "statement",
+    ["find_longest_chains", "list_candidates", "list_classes", "list_last_prompts", "list_source_heads", "peek"],
+)
+def test_what_postgres_reads_of_a_deep_inbox_is_bounded(
+    postgres_kit: Kit, postgres_url: str, statement: str, plan_mode: str
 ) -> None:
     """Also in classes that have no items, which an index of arrivals would show only at its end."""
     for _ in range(3):
@@ -86,7 +97,7 @@ def test_a_peek_reads_no_more_of_a_deeper_inbox_on_postgres(
     with psycopg.connect(postgres_url, autocommit=True) as db:
         db.execute("ANALYZE")
         db.execute(f"SET plan_cache_mode = {plan_mode}")
-        rows_read = count_pending_rows(db, "inbox/items/peek", limit=10)
+        rows_read = count_pending_rows(db, f"inbox/items/{statement}", limit=10)
 
     assert 0 < rows_read <= 50
 
@@ -109,7 +120,7 @@ def count_pending_rows(db: psycopg.Connection[Any], name: str, limit: int) -> in
     assert number is not None
     statement = get_statement("postgres", name)
     names = list(dict.fromkeys(re.findall(PARAMETER, statement)))
-    values = ARGUMENTS | {"recipient": number[0], "limit": limit, "type": None}
+    values = ARGUMENTS | {"recipient": number[0], "entities": f"ARRAY[{number[0]}]", "limit": limit, "type": None}
     numbered = re.sub(PARAMETER, lambda match: f"${names.index(match[1]) + 1}", statement)
     arguments = ", ".join("NULL" if values[name] is None else str(values[name]) for name in names)
     db.execute(f"PREPARE counted AS {numbered}")

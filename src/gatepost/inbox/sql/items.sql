@@ -56,9 +56,9 @@ FROM events e
 JOIN items i ON i.recipient = :recipient AND i.arrival = e.arrival
 WHERE e.id IN :events[]
 
--- name: list_source_heads
--- The first few items of each source that is not among those seen: sources are stepped through by the index.
-WITH RECURSIVE step (source, steps) AS (
+-- name: other_sources (part)
+-- The sources are stepped through by their index.
+step (source, steps) AS (
     SELECT (SELECT min(source) FROM pending WHERE recipient = :recipient), 1
     UNION ALL
     SELECT
@@ -78,6 +78,10 @@ other (source) AS (
     ORDER BY source
     LIMIT :max_sources
 )
+
+-- name: list_source_heads (sqlite)
+-- The first few items of each source that is not among those seen.
+WITH RECURSIVE {other_sources}
 SELECT i.arrival, i.priority, NOT i.is_from_machine AS sender_is_person, i.source, i.size
 FROM other
 JOIN pending i ON i.recipient = :recipient AND i.arrival IN (
@@ -89,6 +93,23 @@ JOIN pending i ON i.recipient = :recipient AND i.arrival IN (
     ORDER BY j.priority, j.arrival
     LIMIT :per_source
 )
+ORDER BY i.priority, i.is_from_machine, i.arrival
+LIMIT :limit
+
+-- name: list_source_heads (postgres)
+-- The same.
+WITH RECURSIVE {other_sources}
+SELECT i.arrival, i.priority, NOT i.is_from_machine AS sender_is_person, i.source, i.size
+FROM other
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM pending j
+    WHERE j.recipient = :recipient AND j.source = other.source
+        AND (j.expires_at IS NULL OR j.expires_at > :now)
+        AND (j.hidden_until IS NULL OR j.hidden_until <= :now)
+    ORDER BY j.priority, j.arrival
+    LIMIT :per_source
+) AS i
 ORDER BY i.priority, i.is_from_machine, i.arrival
 LIMIT :limit
 
@@ -149,7 +170,7 @@ classes (priority, is_from_machine) AS (
         (0, FALSE), (0, TRUE), (1, FALSE), (1, TRUE), (2, FALSE), (2, TRUE), (3, FALSE), (3, TRUE), (4, FALSE), (4, TRUE)
 )
 
--- name: list_classes
+-- name: list_classes (sqlite)
 -- Those that an inbox has items of.
 WITH {classes}
 SELECT c.priority, c.is_from_machine
@@ -160,11 +181,27 @@ WHERE EXISTS (
     WHERE i.recipient = :recipient AND i.priority = c.priority AND i.is_from_machine = c.is_from_machine
 )
 
--- name: find_longest_chains
--- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
--- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
--- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
-WITH RECURSIVE {classes},
+-- name: of_class (part)
+-- The pending items of a class. Whole rows are compared, because by equal columns PostgreSQL may take another index or
+-- none, and reads the whole inbox to find that a class has no items.
+(p.recipient, p.priority, p.is_from_machine, p.arrival) > (:recipient, c.priority, c.is_from_machine, 0)
+    AND (p.recipient, p.priority, p.is_from_machine, p.arrival)
+        < (:recipient, c.priority, c.is_from_machine, 9223372036854775807)
+
+-- name: list_classes (postgres)
+-- Those that an inbox has items of.
+WITH {classes}
+SELECT c.priority, c.is_from_machine
+FROM classes c
+WHERE (
+    SELECT TRUE
+    FROM pending p
+    WHERE {of_class}
+    ORDER BY p.recipient, p.priority, p.is_from_machine, p.arrival
+    LIMIT 1
+)
+
+-- name: chain_steps (part)
 step (recipient, arrival, hops, is_last, steps) AS (
     SELECT number, 9223372036854775807, CAST(NULL AS INTEGER), FALSE, 0 FROM entities WHERE number IN :entities[]
     UNION ALL
@@ -186,13 +223,9 @@ step (recipient, arrival, hops, is_last, steps) AS (
             FROM past i
             WHERE i.recipient = step.recipient AND i.arrival < step.arrival
             UNION ALL
-            SELECT (
-                SELECT max(i.arrival)
-                FROM pending i
-                WHERE i.recipient = step.recipient AND i.priority = c.priority
-                    AND i.is_from_machine = c.is_from_machine AND i.arrival < step.arrival
-            )
-            FROM classes c
+
+-- name: longest_chains (part)
+FROM classes c
         ) AS last
     )
     WHERE NOT step.is_last AND step.steps < :limit AND e.created_at > :since AND e.created_at < :until
@@ -204,6 +237,36 @@ FROM (
     SELECT agent, hops FROM runs WHERE agent IN :entities[] AND status = 'running'
 ) AS links
 GROUP BY recipient
+
+-- name: find_longest_chains (sqlite)
+-- The longest chain before the next event of each of these entities: of its open run, and of the items in its inbox.
+-- The items are stepped through, newest first, back to the last one from a person, to `since`, or for `limit` items. An
+-- item that the entity sent to itself and has not read yet is not before its next event, but beside it.
+WITH RECURSIVE {classes},
+{chain_steps}
+            SELECT (
+                SELECT max(i.arrival)
+                FROM pending i
+                WHERE i.recipient = step.recipient AND i.priority = c.priority
+                    AND i.is_from_machine = c.is_from_machine AND i.arrival < step.arrival
+            )
+            {longest_chains}
+
+-- name: find_longest_chains (postgres)
+-- The same. Rows are compared as in `of_class`.
+WITH RECURSIVE {classes},
+{chain_steps}
+            SELECT (
+                SELECT p.arrival
+                FROM pending p
+                WHERE (p.recipient, p.priority, p.is_from_machine, p.arrival)
+                        > (step.recipient, c.priority, c.is_from_machine, 0)
+                    AND (p.recipient, p.priority, p.is_from_machine, p.arrival)
+                        < (step.recipient, c.priority, c.is_from_machine, step.arrival)
+                ORDER BY p.recipient DESC, p.priority DESC, p.is_from_machine DESC, p.arrival DESC
+                LIMIT 1
+            )
+            {longest_chains}
 
 -- name: read
 SELECT * FROM inbox_items WHERE recipient = :recipient AND arrival IN :arrivals[] ORDER BY priority, arrival
@@ -253,8 +316,8 @@ UNION ALL
 {peek_broadcasts}
 
 -- name: peek (postgres)
--- The same. Rows are compared, because by equal columns the planner may take another index, and read all classes to find
--- that one has no items. OFFSET keeps it from that index too, and from reading the whole inbox for the page.
+-- The same. Rows are compared as in `of_class`; OFFSET keeps the planner from another index too, and from reading the
+-- whole inbox for the page.
 WITH {classes},
 page AS MATERIALIZED (
     SELECT i.arrival
@@ -362,7 +425,7 @@ ORDER BY recipient
 -- name: list_by_broadcast
 SELECT * FROM pending_broadcasts WHERE id = :event ORDER BY recipient LIMIT :limit
 
--- name: list_last_prompts
+-- name: list_last_prompts (sqlite)
 -- The prompts of a session among the last items of a recipient, the newest first.
 WITH {classes}
 SELECT e.id, e.route_channel AS channel, e.source
@@ -383,6 +446,32 @@ WHERE e.type = 'channel' AND e.route_session = :session AND e.arrival IN (
             ORDER BY j.arrival DESC
             LIMIT :limit
         )
+    ) AS last
+)
+ORDER BY e.arrival DESC
+LIMIT :limit
+
+-- name: list_last_prompts (postgres)
+-- The same.
+WITH {classes}
+SELECT e.id, e.route_channel AS channel, e.source
+FROM events e
+WHERE e.type = 'channel' AND e.route_session = :session AND e.arrival IN (
+    SELECT last.arrival
+    FROM (
+        SELECT arrival FROM (
+            SELECT arrival FROM past WHERE recipient = :recipient ORDER BY arrival DESC LIMIT :limit
+        ) AS read_items
+        UNION ALL
+        SELECT i.arrival
+        FROM classes c
+        CROSS JOIN LATERAL (
+            SELECT p.arrival
+            FROM pending p
+            WHERE {of_class}
+            ORDER BY p.recipient DESC, p.priority DESC, p.is_from_machine DESC, p.arrival DESC
+            LIMIT :limit
+        ) AS i
     ) AS last
 )
 ORDER BY e.arrival DESC
