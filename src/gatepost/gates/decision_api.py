@@ -235,7 +235,7 @@ class ShowDecision(Request[DecisionView]):
         name="answer_decision",
         title="Answer a decision",
         answer=("id", "question", "status", "answer"),
-        description="Answer a decision that you were asked. The first answer counts.",
+        description="Answer a decision that you were asked, or pass it on to others. The first answer counts.",
         own=("by",),
         renames={"id": "decision"},
         notes={
