@@ -131,7 +131,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
         ) : (
           <span>{!agent.resident ? "A guest: its program reads its inbox" : agent.cycles === 0 ? "No runs yet" : "Waits for an item in its inbox"}</span>
         )}
-        {lastRun && runId === undefined && <RelativeTime time={lastRun.startedAt} />}
+        {lastRun && runId === undefined && <RelativeTime hasAgo time={lastRun.startedAt} />}
       </p>
       <p class="agent-numbers line gap-4 xs muted">
         {agent.resident ? (

@@ -74,7 +74,7 @@ function SessionRow({ session }: { session: Session }) {
         </span>
       </span>
       <span class="muted xs">
-        seen <RelativeTime time={session.seenAt} />
+        seen <RelativeTime hasAgo time={session.seenAt} />
       </span>
     </div>
   );

@@ -69,7 +69,7 @@ export function Memories({ name }: { name: string }) {
             <Markdown text={memory.value} />
           </div>
           <span class="muted">
-            <RelativeTime time={memory.updatedAt} />
+            <RelativeTime hasAgo time={memory.updatedAt} />
           </span>
         </li>
       ))}
@@ -95,7 +95,7 @@ export function Goals({ name }: { name: string }) {
           <span class="grow text">{toLine(goal.description, 600)}</span>
           <span class="muted number">{goal.priority}</span>
           <span class="muted">
-            <RelativeTime time={goal.updatedAt} />
+            <RelativeTime hasAgo time={goal.updatedAt} />
           </span>
         </li>
       ))}

@@ -26,7 +26,7 @@ export function Reached({ reachability, isShort = false }: { reachability: Reach
       wakes{how}
       {state === "proved" && provedAt !== null ? (
         <>
-          : proved <RelativeTime time={provedAt} />
+          : proved <RelativeTime hasAgo time={provedAt} />
           {latency !== null && ` in ${formatDuration(latency * 1000)}`}
         </>
       ) : (
@@ -39,7 +39,7 @@ export function Reached({ reachability, isShort = false }: { reachability: Reach
 function Since({ time }: { time: string }) {
   return (
     <>
-      , since <RelativeTime time={time} />
+      , since <RelativeTime hasAgo time={time} />
     </>
   );
 }

@@ -123,7 +123,7 @@ function RunFacts({ run }: { run: Run }) {
       <div>
         <dt>started</dt>
         <dd>
-          <RelativeTime time={run.startedAt} />
+          <RelativeTime hasAgo time={run.startedAt} />
         </dd>
       </div>
       <div>

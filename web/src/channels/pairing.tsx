@@ -139,7 +139,7 @@ function PairingWhen({ pairing }: { pairing: Pairing }) {
   }
   return (
     <span class="phone-1-3 line muted">
-      {pairing.person !== null && <Line text={`as ${displayName(pairing.person)}`} />} <RelativeTime time={pairing.answeredAt ?? pairing.expiresAt} />
+      {pairing.person !== null && <Line text={`as ${displayName(pairing.person)}`} />} <RelativeTime hasAgo time={pairing.answeredAt ?? pairing.expiresAt} />
     </span>
   );
 }

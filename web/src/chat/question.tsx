@@ -67,7 +67,7 @@ function Ending({ entry }: { entry: SharedEntry }) {
       <span class="text">{entry.answer === null ? (isAnswered ? "Answered" : "Ended without an answer") : toLine(entry.answer, 600)}</span>
       {entry.answeredAt !== null && (
         <span class="muted">
-          <RelativeTime time={entry.answeredAt} />
+          <RelativeTime hasAgo time={entry.answeredAt} />
         </span>
       )}
     </p>

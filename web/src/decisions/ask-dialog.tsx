@@ -43,7 +43,7 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
           <textarea class="field" name="question" rows={3} required maxLength={10_000} />
         </label>
         <label class="label">
-          Options, one a line; without any it is answered in words
+          Options (one per line). Leave empty for a free answer
           <textarea class="field" name="options" rows={3} placeholder={"Ship it\nWait until Monday"} />
         </label>
         <div class="field-pair">
@@ -52,7 +52,7 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
             <input class="field" name="within" placeholder="2h" autoComplete="off" />
           </label>
           <label class="line gap-2 sm">
-            <input type="checkbox" name="freeText" /> Other words are an answer, too
+            <input type="checkbox" name="freeText" /> Allow a free answer
           </label>
         </div>
         <DialogActions action="Ask" isDisabled={isBusy || of.trim() === ""} onCancel={onClose} />

@@ -47,7 +47,7 @@ export function DecisionCard({ decision, isSelected = false, children }: CardPro
         {decision.urgency < 2 && <Priority level={decision.urgency} />}
         {isOpen && decision.deadline !== null && <Countdown time={decision.deadline} />}
         <a class="muted" href={buildPath("decisions", decision.id)}>
-          <RelativeTime time={decision.createdAt} />
+          <RelativeTime hasAgo time={decision.createdAt} />
         </a>
       </header>
       <div class="stack gap-3 pad">
@@ -211,7 +211,7 @@ function Outcome({ decision }: { decision: Decision }) {
               {isLast ? `: ${toLine(describeOutcome(decision), 400)}` : answer.text ? `: ${toLine(answer.text, 400)}` : ""}
             </span>
             <span class="muted">
-              <RelativeTime time={answer.at} />
+              <RelativeTime hasAgo time={answer.at} />
             </span>
           </li>
         );

@@ -57,7 +57,7 @@ export function describeReason(item: Item): string {
     case "gate":
       return "A gate concerns you";
     case "alert":
-      return `${item.source} raises an alert`;
+      return "Alert";
     case "plan":
       return "A plan was due";
     case "space_message":

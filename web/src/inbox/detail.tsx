@@ -98,7 +98,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
             </p>
           </div>
           <span class="muted">
-            <RelativeTime time={item.createdAt} />
+            <RelativeTime hasAgo time={item.createdAt} />
           </span>
         </div>
         {item.subject !== null && item.subject !== "" && (

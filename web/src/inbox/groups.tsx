@@ -20,7 +20,7 @@ interface GroupsProps {
   name: string;
   filter: InboxFilter;
   isPerson: boolean;
-  onComplete: (selection: ItemSelection) => Promise<void>;
+  onComplete: (selection: ItemSelection, count: number) => Promise<void>;
   onDiscard: (selection: ItemSelection) => Promise<void>;
   onSnooze: (selection: ItemSelection, count: number) => void;
   onPush: () => void;
@@ -42,7 +42,7 @@ export function Groups({ name, filter, isPerson, revision, onComplete, onDiscard
     { id: "next", title: "Next group", group: "Inbox", keys: "j", run: () => setCursor(Math.min(groups.length - 1, index + 1)), isKeyOnly: true },
     { id: "previous", title: "Previous group", group: "Inbox", keys: "k", run: () => setCursor(Math.max(0, index - 1)), isKeyOnly: true },
     { id: "open", title: "Show the items of the group", group: "Inbox", keys: "Enter", run: () => group && open(group), isKeyOnly: true },
-    ...(isPerson ? [{ id: "done", title: "Mark the group as done", group: "Inbox", keys: "e", run: () => group && void onComplete(select(group)) }] : []),
+    ...(isPerson ? [{ id: "done", title: "Mark the group as done", group: "Inbox", keys: "e", run: () => group && void onComplete(select(group), group.count) }] : []),
     { id: "discard", title: "Discard the group", group: "Inbox", keys: "#", run: () => group && void onDiscard(select(group)) },
     { id: "snooze", title: "Snooze the group", group: "Inbox", keys: "h", run: () => group && onSnooze(select(group), group.count) },
   ]);
@@ -68,7 +68,7 @@ export function Groups({ name, filter, isPerson, revision, onComplete, onDiscard
             </span>
           </a>
           {isPerson && (
-            <button class="icon-button" aria-label={`Mark all ${other.count} as done`} title="All done (e)" onClick={() => void onComplete(select(other))}>
+            <button class="icon-button" aria-label={`Mark all ${other.count} as done`} title="Mark all as done (e)" onClick={() => void onComplete(select(other), other.count)}>
               <Icon name="check" />
             </button>
           )}

@@ -70,7 +70,7 @@ export function InboxHead({ name, isPerson, filter, revision, onPush }: HeadProp
         </select>
         <span class="grow" />
         {filter.state === "pending" && (
-          <button class="icon-button" aria-label="Group alike" title="Group alike (a)" aria-pressed={isGrouped} onClick={() => changeQuery({ view: isGrouped ? undefined : "alike" })}>
+          <button class="icon-button" aria-label="Group similar" title="Group similar (a)" aria-pressed={isGrouped} onClick={() => changeQuery({ view: isGrouped ? undefined : "alike" })}>
             <Icon name="group" />
           </button>
         )}

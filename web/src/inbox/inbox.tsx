@@ -93,7 +93,7 @@ function InboxOf({ name }: { name: string }) {
     if (await attempt(() => pending)) showToast(done, undo ? { undo: () => void attempt(() => count(undo())) } : {});
   };
   /** Do something with what is marked, else with the item of the moment. */
-  const actOnMarked = (action: "complete" | "discard", done: string) => (triage.selection ? void triage[action](triage.selection) : void act(findCurrent(), action, done));
+  const actOnMarked = (action: "complete" | "discard", done: string) => (triage.selection ? void triage[action](triage.selection, triage.count) : void act(findCurrent(), action, done));
   const snooze = (item = findCurrent()) => {
     const selection = triage.selection ?? (item && { events: [item.eventId] });
     if (selection === undefined) return;
@@ -115,7 +115,7 @@ function InboxOf({ name }: { name: string }) {
   };
   const item = items[index];
   const commands: Command[] = [
-    { id: "group", title: isGrouped ? "Show each item" : "Group alike", group: "Inbox", keys: "a", run: () => changeQuery({ view: isGrouped ? undefined : "alike" }) },
+    { id: "group", title: isGrouped ? "Show each item" : "Group similar", group: "Inbox", keys: "a", run: () => changeQuery({ view: isGrouped ? undefined : "alike" }) },
     { id: "push", title: "Push an event by hand", group: "Inbox", keys: "c", run: () => setPushing(true) },
     ...ITEM_STATES.map((state) => ({ id: `state-${state}`, title: `Show ${describeState(state, isPerson)} items`, group: "Inbox", run: () => changeQuery({ state }) })),
     { id: "state-snoozed", title: "Show snoozed items", group: "Inbox", run: () => changeQuery({ state: "snoozed" }) },

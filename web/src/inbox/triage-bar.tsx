@@ -28,7 +28,7 @@ export function TriageBar({ triage, isPerson, isSnoozed, onSnooze }: BarProps) {
         </button>
       )}
       {isPerson && (
-        <button class="icon-button" aria-label="Mark as done" title="Done (e)" onClick={() => void triage.complete(selection)}>
+        <button class="icon-button" aria-label="Mark as done" title="Done (e)" onClick={() => void triage.complete(selection, count)}>
           <Icon name="check" />
         </button>
       )}

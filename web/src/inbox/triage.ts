@@ -30,7 +30,7 @@ export interface Triage {
   clear: () => void;
   /** What is marked; undefined if nothing is. */
   selection: ItemSelection | undefined;
-  complete: (selection: ItemSelection) => Promise<void>;
+  complete: (selection: ItemSelection, count: number) => Promise<void>;
   discard: (selection: ItemSelection) => Promise<void>;
   snooze: (selection: ItemSelection, terms: SnoozeTerms, until: string) => Promise<void>;
   unsnooze: (selection: ItemSelection) => Promise<void>;
@@ -75,11 +75,10 @@ export function useTriage(store: InboxStore, name: string, filter: InboxFilter, 
       release();
     },
     selection: marked.all !== undefined ? { matching: buildMatching(filter, marked.all.at) } : marked.events.size > 0 ? { events: [...marked.events] } : undefined,
-    complete: (selection) => {
-      const size = describeSize(selection);
+    complete: (selection, count) => {
       return change(
         () => store.completeMany(selection),
-        () => (size === undefined ? "All done" : `${size} done`),
+        () => `${plural(count, "item")} done`,
         (receipts) => afterwards(store.undo({ receipts: receipts as string[] })),
       );
     },
@@ -100,8 +99,4 @@ export function useTriage(store: InboxStore, name: string, filter: InboxFilter, 
         (count) => `${plural(count as number, "item")} shown again`,
       ),
   };
-}
-
-function describeSize(selection: ItemSelection): string | undefined {
-  return "events" in selection ? plural(selection.events.length, "item") : undefined;
 }

@@ -33,7 +33,7 @@ export function ProofPanel({ topic, proof, linkMessage }: PanelProps) {
           {proof !== undefined && proof.status !== "running" && (
             <>
               {" "}
-              Checked <RelativeTime time={new Date(proof.at).toISOString()} />
+              Checked <RelativeTime hasAgo time={new Date(proof.at).toISOString()} />
               {formatAgo(proof.at)}
             </>
           )}

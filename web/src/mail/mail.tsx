@@ -113,7 +113,7 @@ function MailPage({ id }: { id: string }) {
               <p class="line gap-2 sm">
                 {letter.sender === me.value ? <Line text={`You, to ${toLine(displayName(letter.to), 60)}`} class="strong grow" /> : <Name name={letter.sender} class="strong grow" />}
                 <span class="muted">
-                  <RelativeTime time={letter.createdAt} />
+                  <RelativeTime hasAgo time={letter.createdAt} />
                 </span>
               </p>
               <Markdown text={letter.text} />

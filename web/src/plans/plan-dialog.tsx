@@ -26,7 +26,7 @@ type When = "cron" | "at" | "after" | "gate" | "keep";
 
 const WHENS: Record<When, string> = {
   keep: "as it is",
-  cron: "again and again",
+  cron: "repeatedly",
   at: "once, at a time",
   after: "once, after a while",
   gate: "when a gate is resolved",
@@ -113,7 +113,7 @@ export function PlanDialog({ plan, owner, onClose, onDone }: PlanDialogProps) {
             </datalist>
             <p class="field-note text">{cron.trim() === "" ? "" : `It fires ${describeCron(cron, OWN_ZONE)}.`}</p>
             <label class="label">
-              Times that passed while no gateway ran
+              If the gateway was down
               <select class="field" name="catchUp">
                 {[["once", "it fires once, late"], ["all", "it fires for each of them, late"], ["skip", "it does not fire for them"]].map(([value, label]) => (
                   <option key={value} value={value} selected={value === (plan?.catchUp ?? "once")}>

@@ -38,7 +38,7 @@ export function PlanRow({ plan, isSelected }: { plan: Plan; isSelected: boolean 
           <span class={`badge ${tone}`}>{status}</span>
         )}
         <span class="number muted xs" title={`It has fired ${plural(plan.fired, "time")}`}>
-          {plan.endedAt === null ? (plan.fired === 0 ? "not fired yet" : `fired ${plan.fired.toLocaleString("en")}×`) : <RelativeTime time={plan.endedAt} />}
+          {plan.endedAt === null ? (plan.fired === 0 ? "not fired yet" : `fired ${plan.fired.toLocaleString("en")}×`) : <RelativeTime hasAgo time={plan.endedAt} />}
         </span>
       </span>
     </a>

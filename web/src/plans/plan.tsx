@@ -18,7 +18,7 @@ import { toLine } from "../ui/text.js";
 import { attempt, showToast } from "../ui/toasts.js";
 import { formatExact, RelativeTime } from "../ui/time.js";
 import { describePlan, describeStatus, formatMoment } from "./describe.js";
-import { FIRES_INTERVAL, isAboutFires, isAboutPlans, justFired, useFollow } from "./follow.js";
+import { FIRES_INTERVAL, isAboutFires, isAboutPlans, useFollow } from "./follow.js";
 import { listNextFires } from "./load.js";
 import { NextCountdown } from "./next-countdown.js";
 import { FORGOTTEN, PastFires } from "./past-fires.js";
@@ -88,7 +88,7 @@ export function PlanPage({ id }: { id: string }) {
           <Icon name="trash" size={14} /> <span class="hide-phone">Delete</span>
         </button>
       </header>
-      <div class={`view-body plan-page stack gap-5 ${justFired.value.has(id) ? "is-firing" : ""}`}>
+      <div class="view-body plan-page stack gap-5">
         {plan.status === "pending" && !plan.active && <p class="notice">The plan is disabled now: it does not fire.</p>}
         <PlanFacts plan={plan} />
         {plan.instruction !== "" && (
@@ -101,7 +101,7 @@ export function PlanPage({ id }: { id: string }) {
         )}
         {plan.status === "pending" && plan.active && plan.nextRunAt !== null && <PlanLine plan={plan} past={fires.value?.items.map(({ firedAt }) => ({ kind: "plan", id, firedAt })) ?? []} />}
         <section class="plan-section stack top gap-2" aria-labelledby="past-fires">
-          <h2 id="past-fires">Past fires</h2>
+          <h2 id="past-fires">Past runs</h2>
           {fires.value === undefined ? (
             fires.error === undefined ? <Skeleton rows={3} /> : <Failure error={fires.error} onRetry={fires.reload} />
           ) : fires.value.items.length === 0 ? (
@@ -184,7 +184,7 @@ function PlanFacts({ plan }: { plan: Plan }) {
       <div>
         <dt>made</dt>
         <dd>
-          <RelativeTime time={plan.createdAt} />
+          <RelativeTime hasAgo time={plan.createdAt} />
         </dd>
       </div>
     </dl>

@@ -67,7 +67,7 @@ function KeyList({ keys, onRevoke, action }: { keys: readonly Key[]; onRevoke: (
             <Line text={key.name} limit={80} class="muted hide-phone" />
           </span>
           <span class="muted">
-            <RelativeTime time={key.createdAt} />
+            <RelativeTime hasAgo time={key.createdAt} />
           </span>
           <button class="button small danger" aria-label={`${action}: ${key.prefix}`} onClick={() => onRevoke(key)}>
             {action}

@@ -32,7 +32,7 @@ export function People() {
               <Line text={`@${person.name}`} limit={60} class="muted" />
             </span>
             <span class="muted hide-phone">
-              <RelativeTime time={person.createdAt} />
+              <RelativeTime hasAgo time={person.createdAt} />
             </span>
             <span class="line gap-2">
               <button class="button small" title="A link that signs them in, once" onClick={() => void makeLink(person.name)}>

@@ -83,7 +83,7 @@ function EntryDetail({ entry }: { entry: SharedEntry }) {
           </p>
         </div>
         <span class="muted">
-          <RelativeTime time={entry.createdAt} />
+          <RelativeTime hasAgo time={entry.createdAt} />
         </span>
       </div>
       {entry.decision !== null && entry.status === "pending" ? <PendingDecision id={entry.decision} entry={entry} /> : <Markdown text={entry.content} />}
@@ -109,7 +109,7 @@ function Answer({ entry }: { entry: SharedEntry }) {
         {entry.answer === null ? <p>{isAnswered ? "Answered" : "It ended without an answer"}</p> : <Markdown text={entry.answer} />}
         {entry.answeredAt !== null && (
           <p class="muted xs">
-            <RelativeTime time={entry.answeredAt} />, after {formatDuration(Math.max(0, Date.parse(entry.answeredAt) - Date.parse(entry.createdAt)))}
+            <RelativeTime hasAgo time={entry.answeredAt} />, after {formatDuration(Math.max(0, Date.parse(entry.answeredAt) - Date.parse(entry.createdAt)))}
           </p>
         )}
       </div>

@@ -49,8 +49,7 @@ export function Sidebar({ current }: { current: string }) {
           <span class="grow">Search</span>
           <Keys keys="Ctrl K" />
         </button>
-        <div class="nav-lists">{lists}</div>
-        <SpaceList />
+        <div class="nav-lists grow">{lists}</div>
         <footer class="sidebar-foot">
           <Connection />
           <Person />
@@ -90,7 +89,7 @@ function Person() {
   const isQuiet = person !== undefined && person.attention !== null;
   const bell = isQuiet ? "Notices are held back" : "What may disturb you";
   return (
-    <div class="foot-row line gap-1">
+    <div class="foot-row line">
       <span class="person" title={isAdministrator.value ? "You are the administrator" : undefined}>
         <Avatar name={myName.value} kind="human" isSmall />
         <Line text={myName.value} class="grow" />
@@ -144,6 +143,7 @@ function NavItem({ view, isCurrent }: { view: View; isCurrent: boolean }) {
         <span class="grow">{view.title}</span>
         <NavCount name={view.name} />
       </a>
+      {view.name === "spaces" && <SpaceList />}
     </li>
   );
 }
@@ -163,16 +163,12 @@ function NavCount({ name }: { name: string }) {
 }
 
 function SpaceList() {
-  const list = spaces.value;
-  if (list === undefined || list.length === 0) return <div class="grow" />;
   return (
-    <div class="space-list">
-      <ul>
-        {list.map((space) => (
-          <SpaceLink key={space.id} space={space} />
-        ))}
-      </ul>
-    </div>
+    <ul class="space-list">
+      {(spaces.value ?? []).map((space) => (
+        <SpaceLink key={space.id} space={space} />
+      ))}
+    </ul>
   );
 }
 

@@ -60,7 +60,7 @@ export function SignIn() {
       >
         <label class="label">
           Sign-in link
-          <input class="field" name="link" type="text" autoComplete="off" spellcheck={false} placeholder="http://127.0.0.1:4283/sign-in#…" autoFocus />
+          <input class="field" name="link" type="text" autoComplete="off" spellcheck={false} placeholder={`${location.origin}/sign-in#…`} autoFocus />
         </label>
         <button class="button primary" disabled={isBusy}>
           {isBusy ? "Signing in …" : "Sign in"}

@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import { useCommands } from "../commands.js";
 import { useLoad } from "../data/load.js";
 import { client } from "../data/session.js";
-import { isAboutFires, isAboutTriggers, justFired, useFollow } from "../plans/follow.js";
+import { isAboutFires, isAboutTriggers, useFollow } from "../plans/follow.js";
 import { listNextFires } from "../plans/load.js";
 import { NextCountdown } from "../plans/next-countdown.js";
 import { PastFires } from "../plans/past-fires.js";
@@ -98,7 +98,7 @@ export function TriggerPage({ name }: { name: string }) {
           Test
         </a>
       </nav>
-      <div class={`view-body top stack gap-5 ${justFired.value.has(name) ? "is-firing" : ""}`}>
+      <div class="view-body top stack gap-5">
         {isTest ? <TriggerTest trigger={trigger} /> : isLog ? <Deliveries trigger={trigger} /> : <About trigger={trigger} />}
       </div>
       {dialog === "change" && <TriggerDialog trigger={trigger} onClose={() => setDialog(undefined)} onDone={reload} />}
@@ -193,7 +193,7 @@ function About({ trigger }: { trigger: Trigger }) {
         )}
         <dt>Since</dt>
         <dd>
-          <RelativeTime time={trigger.createdAt} />
+          <RelativeTime hasAgo time={trigger.createdAt} />
         </dd>
       </dl>
       {trigger.prompt !== null && (
@@ -233,7 +233,7 @@ function ScheduleFires({ trigger }: { trigger: Trigger }) {
         </section>
       )}
       <section class="plan-section stack top gap-2" aria-labelledby="past-fires">
-        <h2 id="past-fires">Past fires</h2>
+        <h2 id="past-fires">Past runs</h2>
         {past.value === undefined ? (
           past.error === undefined ? <Skeleton rows={3} /> : <Failure error={past.error} onRetry={past.reload} />
         ) : past.value.items.length === 0 ? (

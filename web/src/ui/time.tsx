@@ -65,10 +65,17 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(milliseconds / DAY)} d ${Math.round((milliseconds % DAY) / HOUR)} h`;
 }
 
-export function RelativeTime({ time }: { time: string }) {
+interface RelativeTimeProps {
+  time: string;
+  /** Whether it stands in a sentence or beside a label: then it is "4m ago", where a column has "4m". */
+  hasAgo?: boolean;
+}
+
+export function RelativeTime({ time, hasAgo = false }: RelativeTimeProps) {
+  const text = formatRelative(time, now.value);
   return (
     <time class="time" dateTime={time} title={formatExact(time)}>
-      {formatRelative(time, now.value)}
+      {hasAgo && /^\d+[mhd]$/.test(text) ? `${text} ago` : text}
     </time>
   );
 }
