@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import BinaryIO
 
+#: a path as text, or as a `Path`; a quiet hook has texts, because `pathlib` takes a tenth of its time to import
+StrPath = str | os.PathLike[str]
+
 HOME_VARIABLE = "GATEPOST_HOME"
 #: how the home was found if nothing names one: everything that this user starts finds it
 DEFAULT_ORIGIN = "default"
@@ -49,7 +52,7 @@ def find_home(environ: "Mapping[str, str]", start: str | None = None, *, project
     return home, origin
 
 
-def make_home(home: "str | os.PathLike[str]") -> bool:
+def make_home(home: StrPath) -> bool:
     """Create the folder of the home, for this user alone; return True if it was missing."""
     if os.path.isdir(home):
         return False
@@ -63,6 +66,15 @@ def make_home(home: "str | os.PathLike[str]") -> bool:
             hint=f"name another one in {HOME_VARIABLE}",
         ) from None
     return True
+
+
+def make_private_folder(path: str) -> None:
+    """Create a folder for this user alone, if it is missing; its parent is not created."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
 
 
 def _find_upwards(folder: str) -> str | None:
@@ -88,6 +100,11 @@ def is_private(status: os.stat_result) -> bool:
 def is_trusted(path: str, reference: str | None = None) -> bool:
     """Return True if a path and its target belong to this user, to the system, or to the owner of `reference`."""
     return _is_owned(os.lstat(path), reference) and _is_owned(os.stat(path), reference)
+
+
+def read_file(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def read_trusted_file(path: str, reference: str) -> bytes:

@@ -88,7 +88,7 @@ class TestRegistering:
 @given(st.text(min_size=1, max_size=300) | st.sampled_from(["..", ".", "../../x", "/etc", "a/../../b", "\x00", "%2E"]))
 def test_a_session_has_a_folder_of_its_own_whatever_it_is_called(id: str) -> None:
     home = Path("/home/somebody/.gatepost")
-    folder = Session(home, id).folder
+    folder = Path(Session(home, id).folder)
     assert folder.parent == home / "sessions"
     assert os.path.normpath(folder) == str(folder)
     assert len(os.fsencode(folder.name)) <= 255
@@ -247,7 +247,7 @@ class TestClosed:
         assert "Sign-off" in (guest.run_stop().block or "")
 
     def test_that_it_was_forgotten_is_told(self, guest: HookGuest) -> None:
-        path = guest.session.folder / "state.json"
+        path = Path(guest.session.folder) / "state.json"
         path.write_bytes(path.read_bytes()[:-9])
         guest.store = None
         assert guest.run_stop().is_silent
@@ -306,8 +306,8 @@ class TestClosed:
     def test_one_whose_mark_cannot_be_looked_at(self, offline_guest: HookGuest) -> None:
         session_gates.register(offline_guest.home, SessionGate(name="signed", closed=True))
         session_gates.register(offline_guest.home, SessionGate(name="tested"))
-        offline_guest.session.folder.mkdir(parents=True)
-        (offline_guest.session.folder / "marks").symlink_to("marks")
+        Path(offline_guest.session.folder).mkdir(parents=True)
+        (Path(offline_guest.session.folder) / "marks").symlink_to("marks")
         assert (offline_guest.run_stop().block or "").startswith("signed: it cannot be looked at")
 
     def test_the_loop_detector_lets_also_these_go(self, guest: HookGuest) -> None:
@@ -335,18 +335,18 @@ class TestLongAgo:
         spool = offline_guest.home / "spool"
         with (spool / "old.jsonl").open("a") as file:  # somebody is about to write
             self.age_and_sweep(offline_guest)
-            assert (old.session.folder.exists(), old.spool.is_empty("old")) == (True, True)
+            assert (Path(old.session.folder).exists(), old.spool.is_empty("old")) == (True, True)
             assert not (spool / "old.jsonl").exists()
             file.write('{"id": "1", "content": "cake"}\n')
         self.age_and_sweep(offline_guest)
-        assert not old.session.folder.exists()
+        assert not Path(old.session.folder).exists()
         assert [entry.content for entry in old.spool.peek("old")] == ["cake"], "as long as it has a line it stays"
         assert "cake" in (old.run_hook("UserPromptSubmit").context or "")
         old.run_stop()
         for _ in range(2):
-            assert old.session.folder.exists()
+            assert Path(old.session.folder).exists()
             self.age_and_sweep(offline_guest)
-        assert not old.session.folder.exists()
+        assert not Path(old.session.folder).exists()
         assert [path.name for path in spool.iterdir() if path.name.startswith("old")] == []
 
     def test_two_rounds_at_once_are_one(self, offline_guest: HookGuest) -> None:
@@ -372,7 +372,7 @@ class TestLongAgo:
         spool_file.write_text('["k", false, 1]\n')
         self.age_and_sweep(offline_guest)
         self.age_and_sweep(offline_guest)
-        assert (old.session.folder.exists(), spool_file.exists()) == (False, True)
+        assert (Path(old.session.folder).exists(), spool_file.exists()) == (False, True)
 
     def end_session(self, offline_guest: HookGuest) -> HookGuest:
         old = replace(offline_guest, session_id="old")
@@ -396,8 +396,8 @@ class TestLinks:
         elsewhere = tmp_path / "elsewhere"
         (elsewhere / "marks").mkdir(parents=True)
         (elsewhere / "marks" / "signed").touch()
-        offline_guest.session.folder.parent.mkdir()
-        offline_guest.session.folder.symlink_to(elsewhere)
+        Path(offline_guest.session.folder).parent.mkdir()
+        Path(offline_guest.session.folder).symlink_to(elsewhere)
         assert (offline_guest.run_stop().block or "").startswith("signed: it cannot be looked at")
         assert any("is a link" in note for note in offline_guest.notes)
         assert [path.name for path in elsewhere.iterdir()] == ["marks"], "nothing was written there"
@@ -405,7 +405,7 @@ class TestLinks:
     def test_they_do_not_keep_old_sessions_from_being_removed(self, offline_guest: HookGuest, tmp_path: Path) -> None:
         Session.sweep(offline_guest.home, 0, 1)  # there is nothing yet
         offline_guest.run_hook("SessionStart", source="startup")
-        folder = offline_guest.session.folder.parent
+        folder = Path(offline_guest.session.folder).parent
         (folder / "dangling").symlink_to(tmp_path / "nowhere")
         (folder / "linked").symlink_to(tmp_path)
         Session.sweep(offline_guest.home, 2**62, 1)
@@ -415,7 +415,7 @@ class TestLinks:
 def test_what_was_written_by_nobody_we_know_counts_as_nothing(offline_guest: HookGuest) -> None:
     offline_guest.run_hook("SessionStart", source="startup")
     for content in (b"", b"[]", b'{"stops": 7}', b'{"closed": [{"nom": 1}]}', b"\xff", json.dumps([1]).encode()):
-        (offline_guest.session.folder / "state.json").write_bytes(content)
+        (Path(offline_guest.session.folder) / "state.json").write_bytes(content)
         assert offline_guest.run_stop().is_silent
 
 

@@ -242,8 +242,6 @@ def _receive_line(connection: "_socket.socket") -> bytes:
 
 def _run_chain(home: str, call: _Call, stdin: str) -> int:
     """Run the chain of handlers in this process, print the answer and return the exit code."""
-    from pathlib import Path
-
     from gatepost.guests.hook_entry import HookCall, HookEntry
     from gatepost.guests.hooks.repeated_event import HookProcess
 
@@ -257,7 +255,7 @@ def _run_chain(home: str, call: _Call, stdin: str) -> int:
         process=HookProcess(*call.process),
         program=call.program,
     )
-    entry = HookEntry(Path(home))
+    entry = HookEntry(home)
     stdout = _redirect_stdout()
     try:
         response = _wait_for_response(entry.receive(hook))

@@ -12,7 +12,6 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gatepost import paths
@@ -25,6 +24,7 @@ from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, do_nothing
 from gatepost.guests.hooks.repeated_event import HookProcess, begin_answer, end_answer
 from gatepost.guests.hooks.session_state import Session
 from gatepost.guests.session import PrintedBatch, decode_batches, encode_filename
+from gatepost.paths import StrPath
 from gatepost.stores.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ class HookEntry:
     """Receives the hooks of one home."""
 
     def __init__(
-        self, home: Path, *, store: "Store | None" = None, handlers: Sequence[Handler | LazyHandler] | None = None
+        self, home: StrPath, *, store: "Store | None" = None, handlers: Sequence[Handler | LazyHandler] | None = None
     ) -> None:
         """
         A gateway passes its `store` and its `handlers`. Without them the configured store is opened if it is SQLite,
         and the settings and handlers are cached for the next hook.
         """
-        self._home = home
+        self._home = os.fspath(home).rstrip("/") or "/"
         self._store = store
         self._handlers = handlers
         #: by the hash of the environment, with the key it was built from
@@ -192,7 +192,7 @@ class HookEntry:
         if self._handlers is not None:
             return None
         with suppress(OSError, ValueError, TypeError):
-            cached_key, config_fields = json.loads(self._get_cache_path(key).read_bytes())
+            cached_key, config_fields = json.loads(paths.read_file(self._get_cache_path(key)))
             rules, policy, store, file, spool, handlers = config_fields
             if cached_key == key:
                 lazy_handlers = tuple(LazyHandler(*handler) for handler in handlers)
@@ -209,13 +209,15 @@ class HookEntry:
 
     def _write_cache(self, key: _CacheKey, hook_config: HookConfig) -> None:
         path = self._get_cache_path(key)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        paths.write_atomically(str(path), json.dumps([key, hook_config]))
-        for old_file in sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime)[:-_MAX_CACHED]:
-            old_file.unlink()
+        folder = os.path.dirname(path)
+        paths.make_private_folder(folder)
+        paths.write_atomically(path, json.dumps([key, hook_config]))
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        for old_file in sorted(files, key=os.path.getmtime)[:-_MAX_CACHED]:
+            os.unlink(old_file)
 
-    def _get_cache_path(self, key: _CacheKey) -> Path:
-        return self._home / CACHE_FOLDER / f"{key[0]}.json"
+    def _get_cache_path(self, key: _CacheKey) -> str:
+        return f"{self._home}/{CACHE_FOLDER}/{key[0]}.json"
 
     def _load_config_or_note(self, hook: HookCall, notes: list[str]) -> HookConfig | None:
         try:
@@ -251,14 +253,14 @@ class HookEntry:
             raise Unavailable(
                 f"without a gateway a hook reaches only a SQLite store, and {hook_config.store!r} is not one"
             )
-        if not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
+        if not os.path.exists(hook_config.file):
             raise Unavailable(f"the store {hook_config.store!r} is not there")
         from gatepost.core.policy import Policy
         from gatepost.stores import statements
         from gatepost.stores.sqlite import SqliteStore
 
         store = SqliteStore(
-            Path(hook_config.file), busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), policy=Policy(**hook_config.policy)
+            hook_config.file, busy_timeout=BUSY_TIMEOUT, clock=SystemClock(), policy=Policy(**hook_config.policy)
         )
         self._opened_store = store
         version, oldest = store.read_sync(statements.read_schema_version)
@@ -283,13 +285,13 @@ def _parse_int(digits: str) -> int | str:
     return int(digits) if len(digits) < _MAX_DIGITS else digits
 
 
-def _is_elsewhere(home: Path, environ: Mapping[str, str], cwd: str) -> bool:
+def _is_elsewhere(home: str, environ: Mapping[str, str], cwd: str) -> bool:
     """Return True if a command that runs in this folder finds another home."""
     try:
         other_home, _ = paths.find_home(environ, cwd or None)
     except (GatepostError, OSError):
         return True
-    return not os.path.samefile(other_home, home) if os.path.exists(other_home) else True  # noqa: PTH110, PTH121 (as it is)
+    return not os.path.samefile(other_home, home) if os.path.exists(other_home) else True
 
 
 def _add_notes(output: HookOutput, notes: Iterable[str]) -> HookOutput:
@@ -306,29 +308,29 @@ def _has_spooled_lines(path: str) -> bool:
     """Return True if the spool has lines; if it has none, the code of the drain need not be imported."""
     for file in (path, f"{path}.draining"):
         with suppress(OSError):
-            if os.stat(file).st_size:  # noqa: PTH116 (a string as it is)
+            if os.stat(file).st_size:
                 return True
     return False
 
 
-def _read_unproved(path: str, home: Path) -> Sequence[PrintedBatch]:
+def _read_unproved(path: str, home: str) -> Sequence[PrintedBatch]:
     """Return the printed and unsettled batches of a session; mostly there is no such file."""
     try:
-        return decode_batches(paths.read_trusted_file(f"{path}.unproved", reference=str(home)))
+        return decode_batches(paths.read_trusted_file(f"{path}.unproved", reference=home))
     except OSError:
         return ()
 
 
 def _has_items(hook_config: HookConfig, agent: str, now: Instant) -> bool:
     """Return True if the SQLite store has items for an agent to read; a missing store has none."""
-    if hook_config.file is None or not os.path.exists(hook_config.file):  # noqa: PTH110 (a string as it is)
+    if hook_config.file is None or not os.path.exists(hook_config.file):
         return False
     from gatepost.stores.sqlite_probe import has_items
 
     return has_items(hook_config.file, agent, now=now, busy_timeout=BUSY_TIMEOUT)
 
 
-def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
+def _build_cache_key(home: str, environ: Mapping[str, str]) -> _CacheKey:
     """
     Return a key that changes when anything changes that `_load_hook_config` reads. Its first element is the hash of the
     environment.
@@ -340,10 +342,10 @@ def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
     )
     if variables:  # one of them may be a relative path
         with suppress(FileNotFoundError):
-            variables.append(os.getcwd())  # noqa: PTH109 (a string will do)
+            variables.append(os.getcwd())
     package = __file__.removesuffix("guests/hook_entry.py")
     defaults = f"{package}settings/fields_and_defaults.py"  # a release may have others
-    files = (f"{home}/gatepost.toml", f"{home.parent}/gatepost.toml", defaults)
+    files = (f"{home}/gatepost.toml", f"{os.path.dirname(home)}/gatepost.toml", defaults)
     # a hash, because the variables may contain secrets
     environment_hash = zlib.crc32("\0".join(variables).encode(errors="surrogatepass"))
     return [environment_hash, sys.version, *map(_build_file_stamp, files), *map(_build_file_stamp, sys.path[1:])]
@@ -351,17 +353,17 @@ def _build_cache_key(home: Path, environ: Mapping[str, str]) -> _CacheKey:
 
 def _build_file_stamp(path: str) -> list[Any]:
     try:
-        status = os.stat(path)  # noqa: PTH116 (a string as it is)
+        status = os.stat(path)
     except OSError:
         return [path, 0]
     return [path, status.st_mtime_ns, status.st_size, status.st_ino]
 
 
-def _load_hook_config(home: Path, environ: Mapping[str, str]) -> HookConfig:
+def _load_hook_config(home: str, environ: Mapping[str, str]) -> HookConfig:
     from gatepost import app, settings
 
     variables = {name: value for name, value in environ.items() if name != _AGENT_VARIABLE}
-    loaded_settings = settings.load({**variables, "GATEPOST_HOME": str(home)}).settings
+    loaded_settings = settings.load({**variables, "GATEPOST_HOME": home}).settings
     return HookConfig(
         rules=HookOptions(
             agent=loaded_settings.agent,

@@ -48,7 +48,7 @@ def wait(home: str, environ: Mapping[str, str], stdin: str, host: str) -> int:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _take_lock(folder / _LOCK_FILE):
         return 0
-    entry = HookEntry(Path(home))
+    entry = HookEntry(home)
     try:
         config = entry.load_config(environ, lambda _: None)
         options = _build_options(home, str(folder), session, config, environ, host)
@@ -87,7 +87,7 @@ def check(home: str, environ: Mapping[str, str], session: str) -> int:
     from gatepost.guests import wake_actions as wakes
     from gatepost.guests.waiters_background import end_gone  # slow to import
 
-    entry = HookEntry(Path(home))
+    entry = HookEntry(home)
     try:
         context = entry.build_context(session, entry.load_config(environ, lambda _: None))
         if context.store is not None:

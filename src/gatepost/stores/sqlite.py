@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from gatepost.core.ports import Row
 from gatepost.errors import Damaged, Unavailable
+from gatepost.paths import StrPath
 from gatepost.stores import schema_versions as schema
 from gatepost.stores.call_queues import SharedTurns
 from gatepost.stores.group_commit import fit_rows
@@ -51,7 +51,7 @@ APPLICATION_ID: Final = 0x67617465
 class SqliteConnection:
     """A connection that opens at its first use, and again after it was closed."""
 
-    def __init__(self, path: Path, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
+    def __init__(self, path: StrPath, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
         self._path = path
         self._identity = identity
         self._busy_timeout = busy_timeout
@@ -243,14 +243,14 @@ class FileIdentity:
     are lost with the process; so every transaction first checks that its file is still the one at the path.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StrPath) -> None:
         self._path = path
         self._file: tuple[int, int] | None = None
 
     def check(self) -> None:
         """Remember the file at the path; raise `Unavailable` if it is no longer the remembered one."""
         try:
-            stat = os.stat(self._path)  # noqa: PTH116 (Path.stat costs twice as much)
+            stat = os.stat(self._path)
         except FileNotFoundError:
             stat = None
         except OSError as error:
@@ -269,7 +269,7 @@ class FileIdentity:
 class SqliteStore(ThreadedStore):
     dialect = "sqlite"
 
-    def __init__(self, path: Path, *, busy_timeout: float = 30.0, **options: Any) -> None:
+    def __init__(self, path: StrPath, *, busy_timeout: float = 30.0, **options: Any) -> None:
         self._path = path
         self._busy_timeout = busy_timeout
         self._identity = FileIdentity(path)
@@ -283,7 +283,7 @@ class SqliteStore(ThreadedStore):
         return SqliteConnection(self._path, self._identity, busy_timeout=self._busy_timeout, writes=writes)
 
     def migrate(self, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
-        if not can_create and not os.path.exists(self._path):  # noqa: PTH110 (Path.exists may raise)
+        if not can_create and not os.path.exists(self._path):
             return 0, 0
         with _use_file(self._path, self._busy_timeout) as db:
             return schema.migrate(_SqliteMigration(db), can_create=can_create, version=version)
@@ -303,7 +303,7 @@ class SqliteStore(ThreadedStore):
 
     def measure_free_space(self) -> int | None:
         try:
-            disk = os.statvfs(self._path.parent)
+            disk = os.statvfs(os.path.dirname(self._path) or ".")
         except OSError:
             return None
         return disk.f_bavail * disk.f_frsize
@@ -327,9 +327,9 @@ class SqliteStore(ThreadedStore):
         Copy the WAL into the file without making others wait, and cut the WAL if little was written since the last
         call. A gateway that is nearly idle writes a few pages, too.
         """
-        wal_path = Path(f"{self._path}-wal")
+        wal_path = f"{self._path}-wal"
         self._identity.check()
-        if not wal_path.exists() or wal_path.stat().st_size <= _SMALL_WAL_BYTES:
+        if not os.path.exists(wal_path) or os.path.getsize(wal_path) <= _SMALL_WAL_BYTES:
             return
         with _use_file(self._path, busy_timeout=0) as db:
             _, pages, copied_pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -377,7 +377,7 @@ class _SqliteMigration(schema.MigrationTarget):
             self._db.execute("ROLLBACK")
 
 
-def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
+def open_file(path: StrPath, busy_timeout: float) -> sqlite3.Connection:
     """Return a connection with our settings, or raise `Unavailable` with the reason in one sentence."""
     try:
         db = sqlite3.connect(
@@ -393,7 +393,7 @@ def open_file(path: Path, busy_timeout: float) -> sqlite3.Connection:
     return db
 
 
-def _configure(db: sqlite3.Connection, path: Path, busy_timeout: float) -> None:
+def _configure(db: sqlite3.Connection, path: StrPath, busy_timeout: float) -> None:
     # In this order: one commit writes both, and another process may make that commit between the two reads.
     schema_row = db.execute("SELECT 1 FROM sqlite_schema").fetchone()
     [application_id] = db.execute("PRAGMA application_id").fetchone()
@@ -407,7 +407,7 @@ def _configure(db: sqlite3.Connection, path: Path, busy_timeout: float) -> None:
 
 
 @contextmanager
-def _use_file(path: Path, busy_timeout: float) -> Iterator[sqlite3.Connection]:
+def _use_file(path: StrPath, busy_timeout: float) -> Iterator[sqlite3.Connection]:
     """Yield a connection with our settings, and close it; errors of the file become `Unavailable`."""
     with closing(open_file(path, busy_timeout)) as db:
         try:
@@ -451,7 +451,7 @@ _FULL_ERRORS: Final = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE)
 _READ_ERRORS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
 
-def explain_error(error: sqlite3.Error, path: Path) -> Unavailable | None:
+def explain_error(error: sqlite3.Error, path: StrPath) -> Unavailable | None:
     """Return `Unavailable` (`Damaged` for lost data) for an error of the file; None for one of the statement."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and "decode to UTF-8" in str(error):

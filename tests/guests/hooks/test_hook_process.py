@@ -32,7 +32,7 @@ ALLOWED_MODULES = {
 HEAVY_MODULES = {
     *("asyncio", "concurrent.futures", "logging", "socket", "subprocess", "tomllib", "importlib.metadata", "random"),
     *("click", "rich", "pydantic", "msgspec", "structlog", "fastapi", "psycopg", "hashlib", "decimal"),
-    *("dataclasses", "inspect", "queue", "gatepost.core.signals"),
+    *("dataclasses", "inspect", "pathlib", "queue", "urllib", "gatepost.core.signals"),
     *("gatepost.app", "gatepost.settings", "gatepost.inbox.event", "gatepost.directory.entity_actions"),
     "gatepost.guests.hooks.drain",
 }
@@ -122,7 +122,7 @@ def test_without_one_it_imports_nothing_heavy(cli: CommandLine, event: str) -> N
 def test_settings_that_a_hook_keeps_are_read_again_after_an_upgrade(tmp_path: Path) -> None:
     defaults = fields_and_defaults.__file__
     assert [defaults, Path(defaults).stat().st_mtime_ns] in [
-        stamp[:2] for stamp in hook_entry._build_cache_key(tmp_path, {}) if isinstance(stamp, list)
+        stamp[:2] for stamp in hook_entry._build_cache_key(str(tmp_path), {}) if isinstance(stamp, list)
     ]
 
 

@@ -47,7 +47,7 @@ def migrate_really() -> Iterator[None]:
 
 def _migrate(self: SqliteStore, *, can_create: bool = True, version: int | None = None) -> tuple[int, int]:
     newest = statements.find_newest_version("sqlite")
-    if can_create and version is None and _fill_file(self._path, newest):
+    if can_create and version is None and _fill_file(Path(self._path), newest):
         return 0, newest
     return _migrate_really(self, can_create=can_create, version=version)
 

@@ -9,12 +9,12 @@ reach for the rest of this hook, and nothing waits for it again.
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from gatepost.core.times import DAY, MINUTE, SECOND, Duration, Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests.hooks.session_state import Session, SessionState
+from gatepost.paths import StrPath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a hook that has nothing to do imports neither at run time
@@ -44,9 +44,9 @@ class HookOptions(NamedTuple):
 
 def locate_program() -> str | None:
     """Return the path of the command `gatepost`: beside the interpreter that runs this, else on the PATH."""
-    sibling = Path(sys.executable).parent / "gatepost"
+    sibling = os.path.join(os.path.dirname(sys.executable), "gatepost")
     if os.access(sibling, os.X_OK):
-        return str(sibling)
+        return sibling
     from shutil import which  # not light, and rarely needed
 
     return which("gatepost")
@@ -58,7 +58,7 @@ class HookContext:
     def __init__(
         self,
         *,
-        home: Path,
+        home: StrPath,
         options: HookOptions,
         clock: "Clock",
         session: Session,

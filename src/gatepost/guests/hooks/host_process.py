@@ -72,8 +72,8 @@ def is_gone(program: str) -> bool:
 def _name_machine() -> str | None:
     """Return the boot of this machine and the namespace of process ids; None if they are not known."""
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123 (pathlib is slow to import)
-            return f"{file.read().strip()}/{os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 (the same)
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return f"{file.read().strip()}/{os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return None
 
@@ -81,7 +81,7 @@ def _name_machine() -> str | None:
 def _read_stat(pid: str) -> list[str]:
     """Return the name, the state, the parent and so on of a process, as in proc(5); nothing if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
+        with open(f"/proc/{pid}/stat", "rb") as file:
             name, _, rest = file.read().decode(errors="replace").partition("(")[2].rpartition(") ")
     except OSError:
         return []

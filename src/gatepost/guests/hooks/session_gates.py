@@ -17,13 +17,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gatepost import paths
 from gatepost.errors import Conflict, GatepostError, Invalid, NotFound, Unavailable, quote_value
 from gatepost.guests.hooks.hook_context import HookContext
 from gatepost.guests.hooks.hook_events import Verdict
+from gatepost.paths import StrPath
 
 if TYPE_CHECKING:
     from gatepost.gates.gate import Gate
@@ -83,12 +83,12 @@ def check_name(name: str) -> str:
     return name
 
 
-def list_gates(home: Path) -> tuple[SessionGate, ...]:
+def list_gates(home: StrPath) -> tuple[SessionGate, ...]:
     """Return the built-in and the registered gates; raise Unavailable if a registered one cannot be read."""
     return (*BUILT_IN, *list_registered_gates(home))
 
 
-def list_registered_gates(home: Path) -> tuple[SessionGate, ...]:
+def list_registered_gates(home: StrPath) -> tuple[SessionGate, ...]:
     """Return all registered gates; raise Unavailable if one cannot be read."""
     gates, problems = read_registered_gates(home)
     if problems:
@@ -96,11 +96,11 @@ def list_registered_gates(home: Path) -> tuple[SessionGate, ...]:
     return gates
 
 
-def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str]]:
+def read_registered_gates(home: StrPath) -> tuple[tuple[SessionGate, ...], list[str]]:
     """Return the registered gates, and a sentence on each that cannot be read; raise Unavailable if the list cannot."""
-    path = str(home / GATES_FILE)
+    path = os.path.join(home, GATES_FILE)
     try:
-        documents = json.loads(paths.read_trusted_file(path, reference=str(home)))
+        documents = json.loads(paths.read_trusted_file(path, reference=os.fspath(home)))
     except FileNotFoundError:
         return (), []
     except OSError as error:
@@ -122,7 +122,7 @@ def read_registered_gates(home: Path) -> tuple[tuple[SessionGate, ...], list[str
     return tuple(gates), problems
 
 
-def judge_unknown_session(home: Path, event_name: str, reason: str, add_note: Callable[[str], None]) -> Verdict:
+def judge_unknown_session(home: StrPath, event_name: str, reason: str, add_note: Callable[[str], None]) -> Verdict:
     """Return the verdict on an event of an unknown session: its marks are unknown, so every `closed` gate blocks."""
     gates, problems = read_registered_gates(home)
     for problem in problems:
@@ -132,13 +132,12 @@ def judge_unknown_session(home: Path, event_name: str, reason: str, add_note: Ca
     return Verdict(block="\n".join(reasons) or None, is_fail_closed=bool(reasons))
 
 
-def _build_read_error(home: Path, detail: str = "") -> Unavailable:
-    return Unavailable(
-        f"the session gates in {str(home / GATES_FILE)!r} cannot be read{detail}", hint="fix the file, or remove it"
-    )
+def _build_read_error(home: StrPath, detail: str = "") -> Unavailable:
+    path = os.path.join(home, GATES_FILE)
+    return Unavailable(f"the session gates in {path!r} cannot be read{detail}", hint="fix the file, or remove it")
 
 
-def register(home: Path, gate: SessionGate) -> None:
+def register(home: StrPath, gate: SessionGate) -> None:
     """Add a gate for every session, or replace the one of that name; raise Conflict for the name of a built-in one."""
     _validate_gate(gate)
     if gate.name in {other.name for other in BUILT_IN}:
@@ -146,7 +145,7 @@ def register(home: Path, gate: SessionGate) -> None:
     _write_gates(home, [*(other for other in list_registered_gates(home) if other.name != gate.name), gate])
 
 
-def unregister(home: Path, name: str) -> SessionGate:
+def unregister(home: StrPath, name: str) -> SessionGate:
     """Remove a registered gate and return it; raise Conflict for a built-in one, NotFound for an unknown name."""
     if name in {gate.name for gate in BUILT_IN}:
         raise Conflict(f"the session gate {name!r} is built in and stays")
@@ -216,18 +215,20 @@ def _validate_gate(gate: SessionGate) -> None:
         )
 
 
-def _write_gates(home: Path, gates: Sequence[SessionGate]) -> None:
+def _write_gates(home: StrPath, gates: Sequence[SessionGate]) -> None:
+    path = os.path.join(home, GATES_FILE)
     try:
-        paths.write_atomically(str(home / GATES_FILE), json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
+        paths.write_atomically(path, json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")
     except OSError as error:
-        raise Unavailable(f"{str(home / GATES_FILE)!r} cannot be written: {error.strerror}") from None
+        raise Unavailable(f"{path!r} cannot be written: {error.strerror}") from None
 
 
 def find_unsaved_work(folder: str) -> str | None:
     """Return what is not committed or not pushed; None if nothing is, or without a repository or git."""
-    path = Path(folder or ".").absolute()
-    if not any((parent / ".git").exists() for parent in (path, *path.parents)):
-        return None
+    path = parent = folder if os.path.isabs(folder) else os.path.join(os.getcwd(), folder)
+    while not os.path.exists(os.path.join(parent, ".git")):
+        if parent == (parent := os.path.dirname(parent)):
+            return None
     status = _run_git(path, "status", "--porcelain=v2", "--branch", "--untracked-files=normal")
     if status is None:
         return None
@@ -244,13 +245,13 @@ def find_unsaved_work(folder: str) -> str | None:
     return None
 
 
-def _run_git(folder: Path, *arguments: str) -> list[str] | None:
+def _run_git(folder: str, *arguments: str) -> list[str] | None:
     """Return the lines that git prints; None if it fails."""
     import subprocess  # not light, and most checks end before
 
     try:
         result = subprocess.run(  # noqa: S603 (fixed arguments, and a folder)
-            ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *arguments],  # noqa: S607 (the user's own git)
+            ["git", "-C", folder, "-c", "core.fsmonitor=false", *arguments],  # noqa: S607 (the user's own git)
             capture_output=True,
             text=True,
             errors="replace",

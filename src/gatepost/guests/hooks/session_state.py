@@ -23,7 +23,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from errno import ELOOP
 from itertools import islice
-from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +31,7 @@ from gatepost.core.times import DAY, Instant
 from gatepost.errors import Unavailable
 from gatepost.guests.hooks import host_process
 from gatepost.guests.session import ENDED, IDLE, WORKING, Guest, decode_filename, encode_filename
+from gatepost.paths import StrPath
 
 SESSIONS_FOLDER: Final = "sessions"
 WAKE_FILE: Final = "wake.json"
@@ -100,24 +100,25 @@ class SessionState(NamedTuple):
 
 
 class Session:
-    def __init__(self, home: Path, id: str) -> None:
+    def __init__(self, home: StrPath, id: str) -> None:
         self.id = id
-        self.folder = home / SESSIONS_FOLDER / encode_filename(id)
+        self.folder = os.path.join(home, SESSIONS_FOLDER, encode_filename(id))
         #: why the state could not be read
         self.read_problem: str | None = None
 
     @staticmethod
-    def sweep(home: Path, before: Instant, limit: int, clear_spool: Callable[[str], bool] = lambda _: True) -> None:
+    def sweep(home: StrPath, before: Instant, limit: int, clear_spool: Callable[[str], bool] = lambda _: True) -> None:
         """
         Remove the folders of up to `limit` sessions that have recorded nothing since `before`. `clear_spool` gets the
         id of a session; if it returns False, the folder counts as new and stays.
         """
         with suppress(FileNotFoundError):
-            old_folders = (path for path in (home / SESSIONS_FOLDER).iterdir() if _is_old(path, before))
-            for folder in list(islice(old_folders, limit)):
+            sessions_folder = os.path.join(home, SESSIONS_FOLDER)
+            folders = (os.path.join(sessions_folder, name) for name in os.listdir(sessions_folder))
+            for folder in list(islice((path for path in folders if _is_old(path, before)), limit)):
                 from shutil import rmtree
 
-                id = decode_filename(folder.name)
+                id = decode_filename(os.path.basename(folder))
                 if id is None or clear_spool(id):
                     rmtree(folder, ignore_errors=True)
                 else:
@@ -127,7 +128,7 @@ class Session:
         """Return the state; a new one if there is none, or if it cannot be read (then `read_problem` says why)."""
         try:
             self._refuse_link()
-            return _parse_state(json.loads((self.folder / "state.json").read_bytes()))
+            return _parse_state(json.loads(paths.read_file(f"{self.folder}/state.json")))
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
@@ -153,12 +154,12 @@ class Session:
         Return since when the item could have been shown for which a prompt wakes the session; None if it is no wake.
         What woke it has left a token here, which is good for one prompt.
         """
-        path = self.folder / WAKE_FILE
+        path = f"{self.folder}/{WAKE_FILE}"
         with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
             self._refuse_link()
-            wake = json.loads(path.read_bytes())
+            wake = json.loads(paths.read_file(path))
             if (token := str(wake["token"])) and token in prompt:
-                path.unlink()
+                os.unlink(path)
                 return int(wake["since"])
         return None
 
@@ -170,7 +171,7 @@ class Session:
 
     def is_marked(self, gate: str) -> bool:
         self._refuse_link()
-        return _exists(self.folder / "marks" / gate)
+        return _exists(f"{self.folder}/marks/{gate}")
 
     def mark(self, gate: str) -> None:
         self._write(f"marks/{gate}")
@@ -180,32 +181,32 @@ class Session:
         is_marked = self.is_marked(gate)
         for folder in ("marks", "warned"):
             with suppress(FileNotFoundError, NotADirectoryError):
-                (self.folder / folder / gate).unlink()
+                os.unlink(f"{self.folder}/{folder}/{gate}")
         return is_marked
 
     def has_warned(self, gate: str) -> bool:
         self._refuse_link()
-        return _exists(self.folder / "warned" / gate)
+        return _exists(f"{self.folder}/warned/{gate}")
 
     def record_warning(self, gate: str) -> None:
         self._write(f"warned/{gate}")
 
     def _write(self, name: str, text: str = "") -> None:
-        path = self.folder / name
-        self._make_folder(path.parent)
-        paths.write_atomically(str(path), text)
+        path = f"{self.folder}/{name}"
+        self._make_folder(os.path.dirname(path))
+        paths.write_atomically(path, text)
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder(self, folder: str) -> None:
         """Create a folder of the session, for this user alone; the home itself is not created."""
         self._refuse_link()
-        if not folder.is_dir():
-            for path in (self.folder.parent, self.folder, folder):
-                path.mkdir(mode=0o700, exist_ok=True)
+        if not os.path.isdir(folder):
+            for path in (os.path.dirname(self.folder), self.folder, folder):
+                paths.make_private_folder(path)
 
     def _refuse_link(self) -> None:
         """Raise OSError if the folder of the session is a symbolic link."""
-        if self.folder.is_symlink():
-            raise OSError(ELOOP, f"{str(self.folder)!r} is a link, which is not followed")
+        if os.path.islink(self.folder):
+            raise OSError(ELOOP, f"{self.folder!r} is a link, which is not followed")
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
@@ -214,7 +215,7 @@ class Session:
         without the lock, and the last writer wins.
         """
         self._make_folder(self.folder)
-        lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{self.folder}/lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             deadline = time.monotonic() + _LOCK_TIMEOUT
             while not _try_lock(lock) and time.monotonic() < deadline:
@@ -234,18 +235,18 @@ def _try_lock(lock: int) -> bool:
     return True
 
 
-def _is_old(folder: Path, before: Instant) -> bool:
+def _is_old(folder: str, before: Instant) -> bool:
     try:
-        info = folder.lstat()
+        info = os.lstat(folder)
     except OSError:  # another process has removed it
         return False
     return S_ISDIR(info.st_mode) and info.st_mtime_ns // 1_000 < before
 
 
-def _exists(path: Path) -> bool:
-    """Return True if the path exists; unlike `Path.exists`, raise OSError if that cannot be told."""
+def _exists(path: str) -> bool:
+    """Return True if the path exists; unlike `os.path.exists`, raise OSError if that cannot be told."""
     try:
-        path.lstat()
+        os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
@@ -260,26 +261,26 @@ def _parse_state(document: Any) -> SessionState:
     return SessionState(**fields)
 
 
-def list_guests(home: Path, names: Collection[str] | None = None, *, now: Instant) -> list[Guest]:
+def list_guests(home: StrPath, names: Collection[str] | None = None, *, now: Instant) -> list[Guest]:
     """
     Return the live sessions of the agent whose names these are: its hooks may know it by any of them. Without names,
     return those of all agents. Raise Unavailable if the folder of sessions cannot be read.
     """
     try:
-        folders = sorted((home / SESSIONS_FOLDER).iterdir())
+        folders = sorted(os.listdir(os.path.join(home, SESSIONS_FOLDER)))
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Unavailable(f"the guest sessions in {str(home)!r} cannot be read: {error.strerror}") from None
-    ids = [id for id in map(decode_filename, (folder.name for folder in folders)) if id is not None]
+        raise Unavailable(f"the guest sessions in {os.fspath(home)!r} cannot be read: {error.strerror}") from None
+    ids = [id for id in map(decode_filename, folders) if id is not None]
     live_guests = [guest for id in ids if (guest := find_guest(home, id, since=now - _MAX_SILENCE)) is not None]
     return [guest for guest in live_guests if names is None or guest.agent in names]
 
 
-def list_abandoned(home: Path, *, agent: str, host: str) -> list[str]:
+def list_abandoned(home: StrPath, *, agent: str, host: str) -> list[str]:
     """Return the sessions of an agent whose program has ended, perhaps without a word."""
     with suppress(OSError):
-        ids = map(decode_filename, os.listdir(home / SESSIONS_FOLDER))  # noqa: PTH208 (names will do)
+        ids = map(decode_filename, os.listdir(os.path.join(home, SESSIONS_FOLDER)))
         states = [(id, Session(home, id).read()) for id in ids if id is not None]
         return [
             id
@@ -289,20 +290,20 @@ def list_abandoned(home: Path, *, agent: str, host: str) -> list[str]:
     return []
 
 
-def list_of_program(home: Path, program: str) -> list[tuple[str, Instant]]:
+def list_of_program(home: StrPath, program: str) -> list[tuple[str, Instant]]:
     """Return the sessions of a program (from `host_process.find_program`) that have not ended, and when they began."""
     with suppress(OSError):
-        ids = map(decode_filename, os.listdir(home / SESSIONS_FOLDER))  # noqa: PTH208 (names will do)
+        ids = map(decode_filename, os.listdir(os.path.join(home, SESSIONS_FOLDER)))
         states = [(id, Session(home, id).read()) for id in ids if id is not None]
         return [(id, state.started_at) for id, state in states if state.program == program and state.state != ENDED]
     return []
 
 
-def find_guest(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
+def find_guest(home: StrPath, id: str, *, since: Instant = 0) -> Guest | None:
     """Return the session if its hooks have recorded something after `since`, and not that it has ended; else None."""
     session = Session(home, id)
     try:
-        recorded_at = (session.folder / "state.json").stat().st_mtime_ns // 1_000
+        recorded_at = os.stat(f"{session.folder}/state.json").st_mtime_ns // 1_000
     except OSError:
         return None
     if recorded_at <= since:
@@ -313,6 +314,6 @@ def find_guest(home: Path, id: str, *, since: Instant = 0) -> Guest | None:
     return Guest(session=id, agent=state.agent, is_idle=state.state == IDLE, revision=recorded_at)
 
 
-def has_ended(home: Path, id: str) -> bool:
+def has_ended(home: StrPath, id: str) -> bool:
     """Return True if the hooks of a session have recorded its end."""
     return Session(home, id).read().state == ENDED
