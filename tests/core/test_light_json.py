@@ -26,3 +26,7 @@ def test_what_is_not_json_is_a_value_error(text: str) -> None:
 def test_json_that_is_nested_too_deep_is_a_recursion_error() -> None:
     with pytest.raises(RecursionError):
         light_json.parse("[" * 100_000)
+
+
+def test_integers_are_parsed_as_the_caller_says() -> None:
+    assert light_json.parse('[1, 2.5, "3"]', parse_int=str) == ["1", 2.5, "3"]

@@ -1,5 +1,6 @@
 """
-JSON for a hook that only forwards to a gateway: `json` imports `re`, which takes longer than the rest of such a hook.
+JSON for hooks: `json` imports `re`, which takes longer than the rest of a hook that only forwards to a gateway, and
+compiles six patterns, which a hook without a gateway need not wait for.
 
 The scanner and the text encoder are those of `json` itself, written in C, which need nothing else. An interpreter
 without them has `json` do it.
@@ -7,6 +8,7 @@ without them has `json` do it.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -16,21 +18,23 @@ class _Options:
     strict = True
     object_hook = object_pairs_hook = None
     parse_float = float
-    parse_int = int
     parse_constant = float
 
+    def __init__(self, parse_int: "Callable[[str], Any]") -> None:
+        self.parse_int = parse_int
 
-def parse(text: str) -> "Any":
+
+def parse(text: str, *, parse_int: "Callable[[str], Any]" = int) -> "Any":
     """Return the value of a JSON text; raise ValueError if it is none, RecursionError if it is nested too deep."""
     try:
         from _json import make_scanner
     except ImportError:
         import json
 
-        return json.loads(text)
+        return json.loads(text, parse_int=parse_int)
     text = text.strip(" \t\n\r")
     try:
-        value, end = make_scanner(_Options)(text, 0)  # type: ignore[arg-type]
+        value, end = make_scanner(_Options(parse_int))(text, 0)  # type: ignore[arg-type]
     except StopIteration:
         raise ValueError("it is not JSON") from None
     if end != len(text):

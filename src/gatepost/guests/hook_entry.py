@@ -6,7 +6,6 @@ installed handlers are cached in a file of the home. As long as nothing has chan
 (settings files, variables, installed packages, this code), a hook reads the cache and imports nothing else.
 """
 
-import json
 import os
 import sys
 import zlib
@@ -15,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gatepost import paths
+from gatepost.core import light_json
 from gatepost.core.times import Instant
 from gatepost.errors import GatepostError, Unavailable
 from gatepost.guests.hooks import dialects, handler_chain as chain
@@ -192,7 +192,7 @@ class HookEntry:
         if self._handlers is not None:
             return None
         with suppress(OSError, ValueError, TypeError):
-            cached_key, config_fields = json.loads(paths.read_file(self._get_cache_path(key)))
+            cached_key, config_fields = light_json.parse(paths.read_file(self._get_cache_path(key)).decode())
             rules, policy, store, file, spool, handlers = config_fields
             if cached_key == key:
                 lazy_handlers = tuple(LazyHandler(*handler) for handler in handlers)
@@ -208,6 +208,8 @@ class HookEntry:
         return hook_config
 
     def _write_cache(self, key: _CacheKey, hook_config: HookConfig) -> None:
+        import json  # so do the settings that it was made from
+
         path = self._get_cache_path(key)
         folder = os.path.dirname(path)
         paths.make_private_folder(folder)
@@ -273,7 +275,7 @@ class HookEntry:
 def parse_payload(text: str, notes: list[str]) -> object:
     """Return the JSON of the host; if it cannot be parsed, return None and add a note."""
     try:
-        return json.loads(text.removeprefix("\ufeff"), parse_int=_parse_int)
+        return light_json.parse(text.removeprefix("\ufeff"), parse_int=_parse_int)
     except ValueError:
         notes.append("what the host has written to stdin is not JSON")
     except RecursionError:

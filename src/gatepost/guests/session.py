@@ -9,10 +9,10 @@ Hooks with nothing to do import this module, so it imports nothing that takes ti
 faster than dataclasses, and a person waits for a hook.
 """
 
-import json
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
+from gatepost.core import light_json
 from gatepost.core.times import Duration, Instant
 from gatepost.errors import Invalid
 
@@ -140,7 +140,7 @@ class PrintedBatch(NamedTuple):
 def encode_batch(batch: PrintedBatch) -> bytes:
     """Return the batch as one line, with its line end."""
     lines = [line.decode(errors="surrogateescape") for line in batch.lines]
-    return json.dumps(batch._asdict() | {"lines": lines}).encode() + b"\n"
+    return light_json.encode(batch._asdict() | {"lines": lines}).encode() + b"\n"
 
 
 def decode_batches(content: bytes) -> list[PrintedBatch]:
@@ -148,7 +148,7 @@ def decode_batches(content: bytes) -> list[PrintedBatch]:
     batches: list[PrintedBatch] = []
     for line in content.splitlines():
         with suppress(ValueError, TypeError, AttributeError, LookupError, RecursionError):
-            batches.append(_build_batch(json.loads(line)))
+            batches.append(_build_batch(light_json.parse(line.decode())))
     return batches
 
 

@@ -10,7 +10,6 @@ nothing that it has read can change. Other processes wait for the lock up to `bu
 The file is marked as ours (`application_id`), and a file of another program is not touched.
 """
 
-import json
 import os
 import re
 import sqlite3
@@ -483,6 +482,8 @@ def _find_written_tables(name: str) -> frozenset[str]:
 
 def _encode_lists(parameters: Mapping[str, Any], lists: Sequence[str]) -> Mapping[str, Any]:
     """Return the parameters with lists as JSON: the statement reads them with json_each."""
+    import json  # a hook with nothing to do passes no list
+
     return {**parameters, **{name: json.dumps(parameters[name]) for name in lists}}
 
 

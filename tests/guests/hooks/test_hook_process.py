@@ -32,7 +32,7 @@ ALLOWED_MODULES = {
 HEAVY_MODULES = {
     *("asyncio", "concurrent.futures", "logging", "socket", "subprocess", "tomllib", "importlib.metadata", "random"),
     *("click", "rich", "pydantic", "msgspec", "structlog", "fastapi", "psycopg", "hashlib", "decimal"),
-    *("dataclasses", "inspect", "pathlib", "queue", "urllib", "gatepost.core.signals"),
+    *("dataclasses", "inspect", "json", "pathlib", "queue", "urllib", "gatepost.core.signals"),
     *("gatepost.app", "gatepost.settings", "gatepost.inbox.event", "gatepost.directory.entity_actions"),
     "gatepost.guests.hooks.drain",
 }

@@ -13,7 +13,6 @@ Users register more gates in HOME/gates.json; only a mark opens those. A strict 
 `closed` gate blocks even if it cannot be checked; other gates do not: hooks fail open.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -100,11 +99,15 @@ def read_registered_gates(home: StrPath) -> tuple[tuple[SessionGate, ...], list[
     """Return the registered gates, and a sentence on each that cannot be read; raise Unavailable if the list cannot."""
     path = os.path.join(home, GATES_FILE)
     try:
-        documents = json.loads(paths.read_trusted_file(path, reference=os.fspath(home)))
+        content = paths.read_trusted_file(path, reference=os.fspath(home))
     except FileNotFoundError:
         return (), []
     except OSError as error:
         raise _build_read_error(home, f": {error.strerror or error}") from None
+    import json  # most homes have no such file, and then a hook does without
+
+    try:
+        documents = json.loads(content)
     except (ValueError, RecursionError):
         raise _build_read_error(home) from None
     if not isinstance(documents, list):
@@ -216,6 +219,8 @@ def _validate_gate(gate: SessionGate) -> None:
 
 
 def _write_gates(home: StrPath, gates: Sequence[SessionGate]) -> None:
+    import json
+
     path = os.path.join(home, GATES_FILE)
     try:
         paths.write_atomically(path, json.dumps([gate._asdict() for gate in gates], indent=2) + "\n")

@@ -16,7 +16,6 @@ on. A session folder that is a symbolic link may belong to anybody, and is not f
 The same files tell which agents have live sessions on this machine (`list_guests`).
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -27,6 +26,7 @@ from stat import S_ISDIR
 from typing import Any, Final, NamedTuple
 
 from gatepost import paths
+from gatepost.core import light_json
 from gatepost.core.times import DAY, Instant
 from gatepost.errors import Unavailable
 from gatepost.guests.hooks import host_process
@@ -128,7 +128,7 @@ class Session:
         """Return the state; a new one if there is none, or if it cannot be read (then `read_problem` says why)."""
         try:
             self._refuse_link()
-            return _parse_state(json.loads(paths.read_file(f"{self.folder}/state.json")))
+            return _parse_state(light_json.parse(paths.read_file(f"{self.folder}/state.json").decode()))
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
@@ -145,7 +145,7 @@ class Session:
             if new_state != old_state:
                 self._write(
                     "state.json",
-                    json.dumps(new_state._asdict() | {"closed": [gate._asdict() for gate in new_state.closed]}),
+                    light_json.encode(new_state._asdict() | {"closed": [gate._asdict() for gate in new_state.closed]}),
                 )
         return new_state
 
@@ -157,7 +157,7 @@ class Session:
         path = f"{self.folder}/{WAKE_FILE}"
         with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
             self._refuse_link()
-            wake = json.loads(paths.read_file(path))
+            wake = light_json.parse(paths.read_file(path).decode())
             if (token := str(wake["token"])) and token in prompt:
                 os.unlink(path)
                 return int(wake["since"])
@@ -166,7 +166,7 @@ class Session:
     def leave_token(self, since: Instant) -> str:
         """Leave a token for the prompt that is to wake the session, which must contain it; return the token."""
         token = os.urandom(8).hex()
-        self._write(WAKE_FILE, json.dumps({"token": token, "since": since}))
+        self._write(WAKE_FILE, light_json.encode({"token": token, "since": since}))
         return token
 
     def is_marked(self, gate: str) -> bool:

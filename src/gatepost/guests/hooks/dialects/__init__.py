@@ -12,11 +12,11 @@ fields that the host documents for that event, and prints nothing elsewhere.
 The dialects share the functions below: they read a field of a payload, whatever its type, and build the output.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
+from gatepost.core import light_json
 from gatepost.errors import Invalid
 from gatepost.guests.hooks.hook_events import HookEvent, HookOutput, Verdict
 
@@ -98,7 +98,8 @@ def build_output(fields: Mapping[str, Any], person_text: str = "") -> HookOutput
     """Return the fields as JSON on stdout, without empty ones (nothing if all are empty), and the text on stderr."""
     filled_fields = {name: truncate_values(value) for name, value in fields.items() if value not in (None, "", {})}
     return HookOutput(
-        stdout=json.dumps(filled_fields) if filled_fields else "", stderr=f"{person_text}\n" if person_text else ""
+        stdout=light_json.encode(filled_fields) if filled_fields else "",
+        stderr=f"{person_text}\n" if person_text else "",
     )
 
 
