@@ -199,7 +199,6 @@ class WakingMachine(RuleBasedStateMachine):
         if since is None:
             return
         self.end_waiter(program, hangs_up=False)
-        self.clock.advance(1)  # a program reacts after it was woken
         token = Session(self.home, program.session_id).leave_token(since)
         if program.is_working:  # a prompt of a program waits for the end of the turn
             self.stop_turn(program)

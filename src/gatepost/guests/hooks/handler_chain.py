@@ -173,7 +173,7 @@ def _record_arrival(ctx: HookContext, event: HookEvent) -> None:
     is_registered = old_state.registered and not is_new_agent
     if event.name == "SessionStart" or is_new_agent or (not is_registered and is_new_turn):
         is_registered, turn_start = _register_session(ctx, event, activity, turn_start)
-    elif is_registered and (is_new_turn or activity != old_state.state):
+    elif is_registered and (is_new_turn or event.woken_for is not None or activity != old_state.state):
         turn_start = _record_activity(ctx, activity, turn_start)
 
     def apply_arrival(state: SessionState) -> SessionState:

@@ -112,7 +112,10 @@ FROM (
 ) w
 
 -- name: update_state
-UPDATE sessions SET state = :state, seen_at = :now WHERE id = :id
+-- What a session does comes after the last wake, also if the clock was set back meanwhile.
+UPDATE sessions
+SET state = :state, seen_at = :now, woken_at = CASE WHEN woken_at >= :now THEN :now - 1 ELSE woken_at END
+WHERE id = :id
 
 -- name: arm
 UPDATE sessions
