@@ -23,6 +23,7 @@ REACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Registered": ("inbox.broadcast_actions:open_inbox",),
     "Renamed": ("inbox.item_actions:measure_lines_again",),
     "Retired": ("gates.automatic_end_actions:end_orphans",),
+    "AttentionChanged": ("channels.notice_actions:move_held",),
     "FindPresences": ("residents.agent_handlers:find_presences",),
     # inbox
     "PersonsReached": ("inbox.triage_actions:return_awaited",),

@@ -3,7 +3,8 @@ Notices: what a person gets in paired chats of the urgent items in the inbox.
 
 A sender cannot bury a phone: a chat gets at most `_MAX_NOTICES` notices of one sender in `_WINDOW`. What comes after
 them is counted, and the number is sent when the window ends. Replies and questions are sent before notices. What comes
-while a person is not to be disturbed is counted, too, of all senders together, and the number is sent at the end.
+while a person is not to be disturbed is counted, too, of all senders together, and the number is sent at the end,
+whenever that is.
 """
 
 from typing import Final
@@ -16,7 +17,9 @@ from gatepost.core.ports import Transaction
 from gatepost.core.quoting import render_name
 from gatepost.core.times import MINUTE, Duration, Instant
 from gatepost.directory import attention_actions
+from gatepost.directory.attention import AttentionChanged
 from gatepost.inbox.event import EventType, UrgentEventPushed
+from gatepost.jobs import job_actions as jobs
 from gatepost.stores.row_mapping import fetch_row
 
 #: characters of an urgent event that are sent
@@ -63,6 +66,17 @@ def _count_held(tx: Transaction, trigger: Trigger, chat: str, until: Instant) ->
     else:
         notice = Notice(sender=_HELD, count=1, due_at=until)
         messages.send(tx, trigger.number, chat, _write_held_summary(1), notice=notice)
+
+
+def move_held(tx: Transaction, event: AttentionChanged) -> None:
+    """Send the summary of what was held back when the person can be disturbed again, which has just changed."""
+    for trigger, chat in messages.list_private_chats(tx, event.entity.number):
+        place = {"trigger": trigger.number, "chat": chat, "sender": _HELD}
+        row = tx.fetch_one("channels/channel_messages/find_summary", **place, now=tx.now)
+        if row is not None:
+            due_at = event.until if event.until is not None else tx.now
+            tx.execute_later("channels/channel_messages/move_summary", number=row.number, due_at=due_at)
+            jobs.add(tx, messages.SEND_JOB, row.id, due_at=due_at)
 
 
 def _write_held_summary(count: int) -> str:

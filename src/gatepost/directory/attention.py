@@ -9,7 +9,7 @@ seen in sessions, runs and the use of the page.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -44,6 +44,13 @@ class AttentionLevel(ParsedEnum, description="a level of attention"):
 class Attention(Struct, frozen=True):
     level: AttentionLevel
     until: Instant
+
+
+class AttentionChanged(NamedTuple):
+    """A person has said what may disturb them, until a time or for good (None)."""
+
+    entity: Entity
+    until: Instant | None
 
 
 class Presence(StrEnum):

@@ -6,7 +6,15 @@ from gatepost.core.ports import Reader, Row, Transaction
 from gatepost.core.signals import Signal, Topic
 from gatepost.core.times import Duration, Instant, format_duration, format_rfc3339
 from gatepost.directory import entity_actions as directory
-from gatepost.directory.attention import MAX_LENGTH, Attention, AttentionLevel, FindPresences, Presence, judge_person
+from gatepost.directory.attention import (
+    MAX_LENGTH,
+    Attention,
+    AttentionChanged,
+    AttentionLevel,
+    FindPresences,
+    Presence,
+    judge_person,
+)
 from gatepost.directory.entity import Entity, EntityKind
 from gatepost.directory.key import PAGE_LIFETIME
 from gatepost.errors import Invalid
@@ -31,6 +39,8 @@ def set_attention(
     else:
         values = {"max_priority": level.max_priority, "until": ends_at}
         tx.execute_later("directory/attention/save", entity=entity.number, **values)
+    if entity.kind is EntityKind.HUMAN:
+        tx.react(AttentionChanged(entity, ends_at))
     tx.after_commit(Signal(Topic("inbox", entity.name), "attention"))
     return entity
 

@@ -68,6 +68,33 @@ def test_what_comes_while_a_person_is_not_to_be_disturbed_is_counted_for_the_end
 
 
 @pytest.mark.usefixtures("_paired")
+def test_the_number_is_sent_when_the_person_can_be_disturbed_again(kit: Kit, setup: VerbSetup) -> None:
+    list_due(kit)
+    summary = "1 urgent item came while you were not to be disturbed"
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.DO_NOT_DISTURB, length=HOUR)
+    push_urgent(kit, "the site is down")
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.ALL)
+    assert list_due(kit) == [summary], "at once, if it ends sooner"
+    kit.clock.advance(2 * HOUR)
+    assert list_due(kit) == []
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.DO_NOT_DISTURB, length=HOUR)
+    push_urgent(kit, "the lift is stuck")
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.DO_NOT_DISTURB, length=3 * HOUR)
+    kit.clock.advance(2 * HOUR)
+    assert list_due(kit) == [], "not before it ends, if that is later"
+    kit.clock.advance(HOUR)
+    assert list_due(kit) == [summary]
+
+
+@pytest.mark.usefixtures("_paired")
+def test_a_question_is_sent_whatever_may_disturb(kit: Kit, setup: VerbSetup) -> None:
+    list_due(kit)
+    kit.store.run_sync(set_attention, "husam", AttentionLevel.DO_NOT_DISTURB, length=HOUR)
+    ask(setup, "husam")
+    assert len(list_due(kit)) == 1
+
+
+@pytest.mark.usefixtures("_paired")
 def test_one_item_in_a_summary_is_one_item(kit: Kit, setup: VerbSetup) -> None:
     list_due(kit)
     for number in range(6):

@@ -41,13 +41,16 @@ LIMIT :limit
 
 -- name: find_summary
 -- The summary of a sender's notices that is not due yet.
-SELECT number, notice_count FROM channel_messages
+SELECT number, id, notice_count FROM channel_messages
 WHERE trigger = :trigger AND chat = :chat AND notice_of = :sender AND notice_of IS NOT NULL
     AND notice_count > 0 AND state = 'pending' AND due_at > :now
 FOR UPDATE
 
 -- name: count_notice
 UPDATE channel_messages SET notice_count = :count, content = :content WHERE number = :number
+
+-- name: move_summary
+UPDATE channel_messages SET due_at = :due_at WHERE number = :number
 
 -- name: read_notices
 -- How many notices of a sender a chat has got since then, and when the first was written.
