@@ -154,8 +154,7 @@ def test_an_answer_is_taken_back(gateway: ScriptedGateway, open_page: PageOpener
     page.wait_for(".toast:has-text('Sand')")
     send_answers(page, id)
     assert gateway.get(f"/decisions/{id}")["answer"]["option"] == "sand"
-    page.click(".toast:has-text('Sand') button:has-text('Undo')")
-    page.wait_for(".toast.is-error:has-text('too late')")
+    page.wait_for_count(".toast:has-text('Sand')", 0)  # the button ends with the time in which it works
 
 
 def test_an_answer_goes_out_when_the_page_is_left(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:

@@ -179,7 +179,7 @@ def test_a_form_that_was_refused_gets_nothing(gateway: ScriptedGateway, open_pag
     gateway.post("/triggers", name=tag, target=tag, secret="a-secret-of-at-least-thirty-two-characters")
     page = open_page("/triggers")
     press_early(page, "c", *tag, "Enter", *"and so on")
-    page.wait_for(".toast.is-error")
+    page.wait_for("dialog [role=alert]")
     page.press("!")
     page.wait_until("(value) => document.querySelector('dialog [name=name]').value === value", f"{tag}!")
 

@@ -3,19 +3,19 @@
  * it names gets the focus.
  */
 
-import { GatepostError, parseJson, writeJson, type Agent } from "@gatepost/client";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { parseJson, writeJson, type Agent } from "@gatepost/client";
+import { useState } from "preact/hooks";
 
 import { agentsStore, loadEntities } from "../data/live.js";
 import { useLoad } from "../data/load.js";
-import { client, noticeFailure } from "../data/session.js";
+import { client } from "../data/session.js";
 import { loadMembers, spaces } from "../data/spaces.js";
 import { buildPath, navigate } from "../router.js";
 import { Dialog, DialogActions } from "../ui/dialog.js";
 import { Line } from "../ui/parts.js";
 import { useSubmission } from "../ui/submission.js";
-import { describeError, toLine } from "../ui/text.js";
-import { attempt, showToast } from "../ui/toasts.js";
+import { toLine } from "../ui/text.js";
+import { attempt } from "../ui/toasts.js";
 import { buildChange, buildDocument, buildRegistration, readModel, readPath, writePath, type AgentDocument } from "./agent-document.js";
 import { BudgetFields, ModelFields, MoreFields, PlaceFields } from "./agent-fields.js";
 
@@ -32,34 +32,24 @@ export function AgentDialog({ agent, onClose, onDone }: AgentDialogProps) {
   const [name, setName] = useState(agent?.name ?? "");
   const own = useOwnSpaces(agent?.name);
   const [chosen, setChosen] = useState<ReadonlySet<string> | undefined>(undefined);
-  const [error, setError] = useState<Error | undefined>(undefined);
-  const form = useRef<HTMLFormElement>(null);
   const { value: models } = useLoad((signal) => client.showModels({}, { signal }), []);
   const { isBusy, submit } = useSubmission();
   const isGuest = readModel(document) === "" && document.model === undefined;
   const save = () =>
     submit(async () => {
-      try {
-        if (agent === undefined) await client.registerAgent(buildRegistration(name, document));
-        else await client.changeAgent(buildChange(name, before, document));
-      } catch (failure) {
-        noticeFailure(failure);
-        setError(failure as Error);
-        return false;
-      }
-      const areSpacesSet = chosen === undefined || (await attempt(() => moveToSpaces(name, own, chosen)));
+      const send = () => (agent === undefined ? client.registerAgent(buildRegistration(name, document)) : client.changeAgent(buildChange(name, before, document)));
+      if (!(await attempt(send))) return false;
       await Promise.all([agentsStore.refresh(), loadEntities()]);
-      if (areSpacesSet) showToast(agent === undefined ? "Agent added" : "Agent changed");
       onDone?.();
       onClose();
       if (agent === undefined) navigate(buildPath("agents", name));
+      await attempt(() => (chosen === undefined ? Promise.resolve() : moveToSpaces(name, own, chosen)), agent === undefined ? "Agent added" : "Agent changed");
       return true;
     });
-  useLayoutEffect(() => focusField(form.current, error), [error]);
   const props = { document, onChange: setDocument };
   return (
     <Dialog title={agent === undefined ? "New agent" : `Change ${toLine(agent.displayName, 40)}`} isWide onClose={onClose}>
-      <form ref={form} class="dialog-body agent-form" onSubmit={(event) => (event.preventDefault(), void save())}>
+      <form class="dialog-body agent-form" onSubmit={(event) => (event.preventDefault(), void save())}>
         <div class="stack gap-3">
           <div class="field-pair">
             {agent === undefined && (
@@ -92,11 +82,6 @@ export function AgentDialog({ agent, onClose, onDone }: AgentDialogProps) {
         </div>
         <RawDocument {...props} />
         <div class="agent-form-end stack gap-3">
-          {error !== undefined && (
-            <p class="notice danger text" role="alert">
-              {describeError(error)}
-            </p>
-          )}
           <DialogActions action={agent === undefined ? "Add the agent" : "Save"} isDisabled={isBusy} onCancel={onClose} />
         </div>
       </form>
@@ -176,14 +161,4 @@ async function moveToSpaces(name: string, before: ReadonlySet<string>, after: Re
   for (const id of after) if (!before.has(id)) await client.addMember({ id, name });
   for (const id of before) if (!after.has(id)) await client.removeMember({ id, name });
   await Promise.all([...new Set([...before, ...after])].map(loadMembers));
-}
-
-/** Give the field that an error names the focus: `budget.tokens: 0 is less than 1`. */
-function focusField(form: HTMLFormElement | null, error: Error | undefined): void {
-  if (form === null || !(error instanceof GatepostError)) return;
-  const place = /^`?([a-z][\w.]*)(?:\[\d+\][\w.[\]]*)?`?(?::| )/i.exec(error.detail)?.[1] ?? "";
-  const fields = [...form.querySelectorAll<HTMLElement>("[data-path]")];
-  const field = fields.find(({ dataset }) => dataset.path === place) ?? fields.find(({ dataset }) => dataset.path !== undefined && place.startsWith(`${dataset.path}.`));
-  field?.closest("details")?.setAttribute("open", "");
-  field?.focus();
 }

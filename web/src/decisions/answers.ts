@@ -2,7 +2,7 @@
 
 import type { AnswerDecision, Decision } from "@gatepost/client";
 
-import { queueAnswer, queuedDecisions, startAnswerQueue, type QueuedAnswer } from "../data/answer-queue.js";
+import { UNDO_TIME, queueAnswer, queuedDecisions, startAnswerQueue, type QueuedAnswer } from "../data/answer-queue.js";
 import { writeDraft } from "../data/drafts.js";
 import { decisionsStore, displayName } from "../data/live.js";
 import { me, noticeFailure } from "../data/session.js";
@@ -29,7 +29,7 @@ export function sendAnswer(decision: Decision, answer: Answer): void {
   if (queuedDecisions.value.has(decision.id)) return;
   const takeBack = queue(decision, answer);
   const text = `Answered ${toLine(displayName(decision.asker), 60)}: ${describeAnswer(decision, answer)}`;
-  showToast(text, { undo: () => takeBack() || showToast("It is too late: the answer was sent", { isError: true }) });
+  showToast(text, { undo: () => takeBack() || showToast("It is too late: the answer was sent", { isError: true }), time: UNDO_TIME });
 }
 
 /** Answer decisions that are alike with the same option, each with the hash of what was shown of it. */
@@ -37,6 +37,7 @@ export function sendAnswers(decisions: readonly Decision[], answer: Answer, labe
   const takesBack = decisions.map((decision) => queue(decision, answer));
   showToast(`Answered ${plural(decisions.length, "decision")}: ${toLine(label, 60)}`, {
     undo: () => takesBack.map((takeBack) => takeBack()).every(Boolean) || showToast("It is too late: they were sent", { isError: true }),
+    time: UNDO_TIME,
   });
 }
 

@@ -39,11 +39,7 @@ export function ComposeDialog({ item, onClose, onSent }: ComposeProps) {
     });
   return (
     <Dialog title={item === undefined ? "Write mail" : "Forward"} onClose={onClose}>
-      <form
-        class="dialog-body stack gap-3"
-        onSubmit={(event) => (event.preventDefault(), void send())}
-        onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.requestSubmit()}
-      >
+      <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void send())}>
         <AddressField label="To" value={to} onInput={setTo} />
         <label class="label">
           Subject

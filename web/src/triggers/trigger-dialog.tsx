@@ -154,8 +154,6 @@ export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: 
   );
 }
 
-/** What the service outside needs; the secret is not shown again. */
-
 function readProvider(provider: string, read: (name: string) => string): object {
   if (provider === "cron") return readSchedule(read);
   if (provider === "telegram") return readBot(read);
@@ -166,7 +164,7 @@ function readProvider(provider: string, read: (name: string) => string): object 
     const value = parseJson(templates);
     return { templates: Array.isArray(value) ? value : [value] };
   } catch {
-    throw new Error("the templates are not JSON");
+    throw new Error("templates: this is not JSON");
   }
 }
 

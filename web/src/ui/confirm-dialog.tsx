@@ -17,8 +17,8 @@ export function ConfirmDialog({ title, action, onClose, onConfirm, children }: C
   const { isBusy, submit } = useSubmission();
   const confirm = () =>
     submit(async () => {
+      onClose(); // what fails is a toast, which can be read then
       await onConfirm();
-      onClose();
       return true;
     });
   return (

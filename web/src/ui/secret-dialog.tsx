@@ -13,7 +13,7 @@ interface SecretProps {
 
 export function SecretDialog({ title, texts, note, onClose }: SecretProps) {
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} isLasting onClose={onClose}>
       <div class="dialog-body stack gap-3">
         {Object.entries(texts).map(([name, text]) => (
           <div key={name} class="label">

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 
 import { noticeFailure } from "../data/session.js";
+import { prepareFailure } from "./open-dialogs.js";
 import { describeError, toLine } from "./text.js";
 import { Icon } from "./icons.js";
 
@@ -24,27 +25,28 @@ let lastId = 0;
 
 /**
  * Show a message. News take the place of older news; what failed, and what can be undone, stays until it was read, or until
- * the same was done again.
+ * the same was done again. `time`: the milliseconds in which it can be undone, so that the button is not there longer.
  */
-export function showToast(text: string, options: { isError?: boolean; undo?: () => void } = {}): void {
+export function showToast(text: string, options: { isError?: boolean; undo?: () => void; time?: number } = {}): void {
   const id = ++lastId;
   const isError = options.isError ?? false;
   const same = toasts.value.find((other) => other.isError === isError && other.text === text);
   const toast = { id, text, count: isError ? (same?.count ?? 0) + 1 : 1, isError, undo: options.undo };
   const others = toasts.value.filter((other) => other !== same && (other.isError || other.undo !== undefined));
   toasts.value = [...others, toast].slice(-MAX_TOASTS);
-  setTimeout(() => dismiss(id), toast.isError || toast.undo ? LONG : SHORT);
+  setTimeout(() => dismiss(id), options.time ?? (toast.isError || toast.undo ? LONG : SHORT));
 }
 
-/** Do something, and show why if it fails; return whether it was done. */
+/** Do something, and show why if it fails, in the dialog where it was begun if there is one; return whether it was done. */
 export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
+  const showInDialog = prepareFailure();
   try {
     await action();
     if (done !== undefined) showToast(done);
     return true;
   } catch (error) {
     noticeFailure(error);
-    showToast(describeError(error), { isError: true });
+    if (!showInDialog(error)) showToast(describeError(error), { isError: true });
     return false;
   }
 }
