@@ -32,6 +32,10 @@ class WatchedConnection:
         self._connection = connection
         self._on_point = on_point
 
+    @property
+    def is_remote(self) -> bool:
+        return self._connection.is_remote
+
     def begin(self, waited_seconds: float = 0.0) -> None:
         with self._report_around("begin"):
             self._connection.begin(waited_seconds)
@@ -94,9 +98,9 @@ class WatchedConnection:
         with self._report_around(statement):
             self._connection.run_later(statement, parameters)
 
-    def many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+    def many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False) -> None:
         with self._report_around(statement):
-            self._connection.many_later(statement, columns)
+            self._connection.many_later(statement, columns, may_collide=may_collide)
 
     def close(self) -> None:
         self._connection.close()

@@ -48,6 +48,7 @@ BEFORE: dict[str, list[str]] = {
     "reports/fires/list_past": ["UPDATE dedup_keys SET dedup_key = 'kx'"],
     "guests/sessions/list_receptions": [
         "INSERT INTO entities (number, name, kind, display, created_at) VALUES (99, 'bob', 'agent', 'Bob', 1)",
+        "INSERT INTO names (name, entity, is_alias) VALUES ('bob', 99, FALSE)",
         "UPDATE sessions SET entity = 99, wake_method = 'x'",
     ],
     "guests/sessions/list_unseen": [
@@ -64,6 +65,7 @@ BEFORE: dict[str, list[str]] = {
     "inbox/items/peek": ["DELETE FROM past"],
     "inbox/items/read": ["DELETE FROM pending"],
     "inbox/dedup_keys/insert": ["DELETE FROM dedup_keys"],
+    "inbox/dedup_keys/insert_new": ["DELETE FROM dedup_keys"],
     "inbox/item_changes/discard_dead": ["UPDATE past SET state = 'dead'"],
     "inbox/item_changes/expire": ["DELETE FROM past", "UPDATE pending SET expires_at = 1"],
     "inbox/item_changes/leave": ["DELETE FROM past"],

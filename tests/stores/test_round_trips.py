@@ -16,7 +16,7 @@ from gatepost.directory.entity import EntityKind
 from gatepost.directory.entity_actions import EntitySpec
 from gatepost.errors import Invalid
 from gatepost.inbox import claim_actions as inbox
-from gatepost.inbox.event import Push
+from gatepost.inbox.event import Push, PushResult
 from gatepost.inbox.push import actions as push
 from gatepost.stores import postgres
 from gatepost.stores.group_commit import PendingCall
@@ -57,26 +57,61 @@ def build_push(key: str) -> Push:
     return Push(to="ann", source="test", content=key, dedup_key=key)
 
 
-def test_a_push_waits_three_times(store: Store) -> None:
+def test_a_push_waits_twice(store: Store) -> None:
     with count_exchanges() as sizes:
         store.run_sync(push.push_event, build_push("one"))
-    # BEGIN, the time, arrivals, names; whom nothing reaches, keys; events, items, accounts, COMMIT
-    assert sizes == [4, 2, 4]
+    # BEGIN, the time, whom nothing reaches, taken keys, arrivals, names; keys, events, items, accounts, COMMIT
+    assert sizes == [6, 5]
+
+
+def test_a_push_with_a_key_that_is_taken_waits_until_it_knows(store: Store) -> None:
+    store.run_sync(push.push_event, build_push("one"))
+    with count_exchanges() as sizes:
+        result = store.run_sync(push.push_event, build_push("one"))
+    assert result.deliveries[0].duplicate
+    # the same; keys; who has them; the first event; COMMIT
+    assert sizes == [6, 1, 1, 1, 1]
+
+
+def test_a_key_that_somebody_took_meanwhile_is_a_repeat(store: Store) -> None:
+    """The second push has seen that the key was free, and finds at the COMMIT that it is not: it runs again."""
+    result = None
+
+    def push_between(connection: PostgresConnection, commands: Sequence[Command]) -> Cursor:
+        nonlocal result
+        patch.undo()
+        result = store.run_sync(push.push_event, build_push("one"))
+        return connection._send(commands)
+
+    def wait_for_keys(self: PostgresConnection, commands: Sequence[Command]) -> Cursor:
+        return (push_between if any(command.may_collide for command in commands) else send)(self, commands)
+
+    send = PostgresConnection._send
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresConnection, "_send", wait_for_keys)
+        [second, other] = store.run_sync(push.push_all, [build_push("one"), build_push("two")])
+    assert result is not None
+    assert not result.deliveries[0].duplicate
+    assert isinstance(second, PushResult)
+    assert isinstance(other, PushResult)
+    assert second.event == result.event
+    assert [second.deliveries[0].duplicate, other.deliveries[0].duplicate] == [True, False]
+    assert [item.event.content for item in store.read_sync(inbox.peek, "ann")] == ["one", "two"]
 
 
 def test_a_hundred_pushes_wait_as_often(store: Store) -> None:
     with count_exchanges() as sizes:
         store.run_sync(push.push_all, [build_push(str(number)) for number in range(100)])
-    assert len(sizes) == 3
+    assert len(sizes) == 2
 
 
-def test_a_claim_waits_four_times(store: Store) -> None:
+def test_a_claim_waits_three_times(store: Store) -> None:
     store.run_sync(push.push_all, [build_push(str(number)) for number in range(5)])
     with count_exchanges() as sizes:
         batch = store.run_sync(inbox.claim, "ann", owner="s-1")
     assert [item.event.content for item in batch.items] == ["0", "1", "2", "3", "4"]
-    # BEGIN, the time, the name; lock, candidates, state; claim, items to the past, the removal, their rows; COMMIT
-    assert sizes == [3, 3, 4, 1]
+    # BEGIN, the time, the name, lock, candidates, state; claim, items to the past, the removal, their rows; COMMIT
+    assert sizes == [6, 4, 1]
     assert batch.claim is not None
     with count_exchanges() as sizes:
         assert store.run_sync(inbox.ack, batch.claim.id, owner="s-1", fence=batch.claim.fence) == 5

@@ -85,6 +85,12 @@ class Reader(Protocol):
     @property
     def policy(self) -> Policy: ...
 
+    @property
+    def is_remote(self) -> bool:
+        """
+        Whether each wait for the database is a round trip: then it pays to ask in advance for what is seldom needed.
+        """
+
     def fetch_one(self, statement: str, /, **parameters: Any) -> Row | None:
         """Run a statement and return its first row, None if there is none."""
 
@@ -134,8 +140,13 @@ class Transaction(Reader, Protocol):
         whose error the verb handles.
         """
 
-    def execute_many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
-        """Run a statement for every row of these columns, as `execute_later` does."""
+    def execute_many_later(
+        self, statement: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False
+    ) -> None:
+        """
+        Run a statement for every row of these columns, as `execute_later` does. With `may_collide` the rows were not
+        there when the verb looked: if another transaction has inserted one since, all runs again.
+        """
 
     def after_commit(self, signal: Signal) -> None:
         """Send the signal after the commit, and only if the transaction commits."""

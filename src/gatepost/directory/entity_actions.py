@@ -4,7 +4,7 @@ Register, find, update and retire entities, and resolve addresses to them.
 Names and aliases share one namespace.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypedDict, Unpack
 
 from msgspec import Struct
@@ -94,6 +94,14 @@ def find_or_none(tx: Reader, name: str) -> Entity | None:
     time it takes, which names are similar.
     """
     return ENTITY.fetch_one(tx, "directory/entities/find_by_name", name=address.check_entity_address(name))
+
+
+def find_later(tx: Reader, name: str | Entity) -> tuple[str, Callable[[], Entity | None]]:
+    """Return the name to find, and a function that returns what `find_or_none` does, once another statement has run."""
+    if isinstance(name, Entity):
+        return name.name, lambda: name
+    fetch = ENTITY.fetch_later(tx, "directory/entities/find_by_name", name=address.check_entity_address(name))
+    return name, lambda: next(iter(fetch()), None)
 
 
 def find_live(tx: Reader, name: str | Entity) -> Entity:

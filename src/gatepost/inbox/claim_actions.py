@@ -45,7 +45,7 @@ from gatepost.inbox import (
 from gatepost.inbox.batch_selection import Candidate, SelectedItem
 from gatepost.inbox.claimed_batch import Batch, Claim, EndedClaim
 from gatepost.inbox.event import EventType, Item, ItemsRead, ItemState, Priority
-from gatepost.stores.row_mapping import fetch_number, fetch_row, get_columns
+from gatepost.stores.row_mapping import fetch_number, get_columns
 
 #: lapsed claims that one claim releases
 _LAPSE_LIMIT: Final = 100
@@ -159,20 +159,22 @@ def _lock_and_look(
 ) -> tuple[Entity, int, list[Candidate] | None]:
     """Lock an inbox as `lock_inbox` does; if looking, return also the first candidates, None if that changed them."""
     terms.validate()
-    recipient = directory.find_live(tx, name)
+    future = tx.now + CLOCK_TOLERANCE
+    entity_name, read_entity = directory.find_later(tx, name)
+    take_fence = tx.fetch_later("inbox/inboxes/lock_by_name", name=entity_name)
+    read_candidates = (
+        items.list_candidates_later(tx, entity_name, batch_rules.CANDIDATES_PER_SLOT * terms.limit)
+        if is_looking
+        else None
+    )
+    row = tx.fetch_one("inbox/claims/read_inbox_state", name=entity_name, now=tx.now, future=future)
+    recipient = directory.find_live(tx, read_entity() or entity_name)
     if recipient.kind is EntityKind.HUMAN:
         raise Refused(
             f"{recipient.name!r} is a person: their items wait until they are done",
             hint="use `gatepost inbox done EVENT`",
         )
-    future = tx.now + CLOCK_TOLERANCE
-    take_fence = tx.fetch_later("inbox/inboxes/lock", recipient=recipient.number)
-    read_candidates = (
-        items.list_candidates_later(tx, recipient.number, batch_rules.CANDIDATES_PER_SLOT * terms.limit)
-        if is_looking
-        else None
-    )
-    row = fetch_row(tx, "inbox/claims/read_inbox_state", recipient=recipient.number, now=tx.now, future=future)
+    assert row is not None  # it has a name
     [inbox] = take_fence()
     if terms.kind == "drain" and row.run is not None:
         raise Conflict(f"{recipient.name!r} is thinking: its run {row.run!r} has the inbox")

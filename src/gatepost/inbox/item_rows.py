@@ -83,9 +83,10 @@ def list_candidates(tx: Reader, recipient: int, limit: int) -> list[Candidate]:
     return list_candidates_later(tx, recipient, limit)()
 
 
-def list_candidates_later(tx: Reader, recipient: int, limit: int) -> Callable[[], list[Candidate]]:
-    """Return a function that returns them, once another statement has run."""
-    fetch = tx.fetch_later("inbox/items/list_candidates", recipient=recipient, now=tx.now, limit=limit)
+def list_candidates_later(tx: Reader, recipient: int | str, limit: int) -> Callable[[], list[Candidate]]:
+    """Return a function that returns them, once another statement has run; a recipient may be given by name."""
+    number, name = (None, recipient) if isinstance(recipient, str) else (recipient, None)
+    fetch = tx.fetch_later("inbox/items/list_candidates", recipient=number, name=name, now=tx.now, limit=limit)
     return lambda: build_candidates(fetch())
 
 

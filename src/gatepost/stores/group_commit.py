@@ -54,6 +54,9 @@ _COUNTERS: Final = ("accepted", "delivered", "expired", "discarded")
 class StoreConnection(Protocol):
     """What a writer needs of a database. Errors of the driver become `Unavailable` or `RetryTransaction`."""
 
+    @property
+    def is_remote(self) -> bool: ...
+
     def begin(self, waited_seconds: float = 0.0) -> None:
         """
         Begin a transaction, and connect first if needed. `waited_seconds` is how long the first call has waited in the
@@ -99,7 +102,9 @@ class StoreConnection(Protocol):
         """Run a statement, at the latest with the next one or with `release` or `commit`, which then has its error."""
         ...
 
-    def many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None: ...
+    def many_later(
+        self, statement: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False
+    ) -> None: ...
     def close(self) -> None: ...
 
 
@@ -147,6 +152,7 @@ class StoreTransaction:
         self._clock = clock
         self.policy = policy
         self._now: Instant | None = None
+        self.is_remote = connection.is_remote
         self.signals: list[Signal] = []
         self._counts: list[tuple[int, str, int]] = []
         self.max_page_chars: int | None = None
@@ -185,8 +191,10 @@ class StoreTransaction:
     def execute_later(self, statement: str, /, **parameters: Any) -> None:
         self._connection.run_later(statement, parameters)
 
-    def execute_many_later(self, statement: str, columns: Mapping[str, Sequence[Any]], /) -> None:
-        self._connection.many_later(statement, columns)
+    def execute_many_later(
+        self, statement: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False
+    ) -> None:
+        self._connection.many_later(statement, columns, may_collide=may_collide)
 
     def get_cache(self, tables: str) -> dict[Any, Any] | None:
         return self._connection.get_cache(tables)

@@ -33,13 +33,14 @@ from typing import Any, Final
 import psycopg
 from psycopg import errors, sql
 
-from gatepost.core.ports import RetryTransaction, Row
+from gatepost.core.ports import Row
 from gatepost.core.times import Instant
 from gatepost.errors import Invalid, Unavailable
 from gatepost.stores import schema_versions as schema
 from gatepost.stores.group_commit import fit_rows
+from gatepost.stores.postgres_errors import explain_error, is_connection_lost, read_first_line
 from gatepost.stores.row_mapping import RowMaker
-from gatepost.stores.statements import PARAMETER, ConstraintViolation, get_statement
+from gatepost.stores.statements import PARAMETER, get_statement
 from gatepost.stores.threaded_store import ThreadedStore
 
 _CONNECT_OPTIONS: Final = {"connect_timeout": 10, "application_name": "gatepost", "autocommit": True}
@@ -77,16 +78,19 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 class Command:
     """A statement that is, or was, sent to the server; afterwards it has the cursor."""
 
-    __slots__ = ("cursor", "parameters", "text")
+    __slots__ = ("cursor", "may_collide", "parameters", "text")
 
-    def __init__(self, text: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, text: str, parameters: Mapping[str, Any] | None = None, *, may_collide: bool = False) -> None:
         self.text = text
         self.parameters = parameters
+        self.may_collide = may_collide
         self.cursor: Cursor | None = None
 
 
 class PostgresConnection:
     """A connection that opens at its first use, and again after it was lost."""
+
+    is_remote = True
 
     def __init__(self, url: str, *, writes: bool, use_database_time: bool) -> None:
         self._url = url
@@ -143,14 +147,15 @@ class PostgresConnection:
             self._exchange()  # what is sent with BEGIN may have to be sent again, and COMMIT must not
         db = self._db
         assert db is not None
+        commands = [*self._take_pending(), Command("COMMIT")]
         try:
-            status = self._send([*self._take_pending(), Command("COMMIT")]).statusmessage
+            status = self._send(commands).statusmessage
         except psycopg.OperationalError as error:
             if not db.closed:
                 raise explain_error(error) from error
             self._resolve_lost_commit()
         except psycopg.Error as error:
-            raise explain_error(error) from error
+            raise explain_error(error, may_collide=_may_collide(commands)) from error
         else:
             if status != "COMMIT":
                 raise Unavailable("PostgreSQL rolled the transaction back", hint="nothing was stored; try again")
@@ -217,8 +222,8 @@ class PostgresConnection:
         self._pending.append(Command(_prepare(name)[0], parameters))
         self._refuse_if_reading()
 
-    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> None:
-        self._pending.append(Command(_prepare(name)[0], _format_arrays(columns)))
+    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False) -> None:
+        self._pending.append(Command(_prepare(name)[0], _format_arrays(columns), may_collide=may_collide))
         self._refuse_if_reading()
 
     def _refuse_if_reading(self) -> None:
@@ -248,7 +253,8 @@ class PostgresConnection:
                 self.close()
                 last_cursor = self._send(commands)
         except psycopg.Error as error:
-            raise explain_error(error, in_verb=self._db is not None and not self._db.closed) from error
+            in_verb = self._db is not None and not self._db.closed
+            raise explain_error(error, in_verb=in_verb, may_collide=_may_collide(commands)) from error
         if self._is_unsent:
             self._is_unsent = False
             cursor = commands[1].cursor
@@ -268,7 +274,7 @@ class PostgresConnection:
                     command.cursor = db.execute(command.text.encode(), command.parameters)
         except psycopg.Error as error:
             self._failure_count += 1
-            if _is_connection_lost(error):
+            if is_connection_lost(error):
                 db.close()  # the driver may not know it yet, and call the connection usable
             raise
         assert last_command.cursor is not None
@@ -368,7 +374,7 @@ class PostgresStore(ThreadedStore):
                 for [table] in tables:
                     db.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))
             except psycopg.Error as error:
-                return [f"a table cannot be read: {_first_line(error)}"]
+                return [f"a table cannot be read: {read_first_line(error)}"]
         return []
 
 
@@ -418,7 +424,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
         ) from None
     except psycopg.Error as error:
         raise Unavailable(
-            f"cannot connect to PostgreSQL: {_first_line(error)}", hint="see `store` in the settings"
+            f"cannot connect to PostgreSQL: {read_first_line(error)}", hint="see `store` in the settings"
         ) from error
 
 
@@ -446,33 +452,8 @@ def _read_server_epoch(db: psycopg.Connection[tuple[Any, ...]]) -> str:
     return str(row[0]) if row else ""
 
 
-def explain_error(error: psycopg.Error, *, in_verb: bool = False) -> Exception:
-    """
-    Return `RetryTransaction` for a collision, and `Unavailable` for a failure of the server. Others are errors of the
-    verb: return `ConstraintViolation` for a value that the database refuses, else the error itself.
-    """
-    if isinstance(error, errors.SerializationFailure | errors.DeadlockDetected):
-        return RetryTransaction(str(error))
-    if isinstance(error, errors.ForeignKeyViolation) and not in_verb:
-        # Found only at the commit: the row that it refers to was removed meanwhile, and the next run sees that.
-        return RetryTransaction(str(error))
-    if isinstance(error, errors.ProgramLimitExceeded) and in_verb:
-        return ConstraintViolation(_first_line(error))  # a text that is too long for an index, for example
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or not in_verb:
-        return Unavailable(f"PostgreSQL cannot do it now: {_first_line(error)}", hint="nothing was stored; try again")
-    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
-        return ConstraintViolation(_first_line(error))
-    return error
-
-
-def _is_connection_lost(error: psycopg.Error) -> bool:
-    """Whether it is an error of the driver, or the last word of a server that ends the connection."""
-    return isinstance(error, psycopg.OperationalError) and (error.sqlstate or "08").startswith(("08", "57P"))
-
-
-def _first_line(error: psycopg.Error) -> str:
-    """Return the first line of the message; the rest may quote the connection or the row."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].removeprefix("FATAL:").strip().rstrip(".")
+def _may_collide(commands: Sequence[Command]) -> bool:
+    return any(command.may_collide for command in commands)
 
 
 def _format_arrays(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:

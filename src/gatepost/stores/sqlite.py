@@ -50,6 +50,8 @@ APPLICATION_ID: Final = 0x67617465
 class SqliteConnection:
     """A connection that opens at its first use, and again after it was closed."""
 
+    is_remote = False
+
     def __init__(self, path: StrPath, identity: "FileIdentity", *, busy_timeout: float, writes: bool) -> None:
         self._path = path
         self._identity = identity
@@ -210,7 +212,7 @@ class SqliteConnection:
     def run_later(self, name: str, parameters: Mapping[str, Any], /) -> None:
         self.run(name, parameters)
 
-    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /) -> None:
+    def many_later(self, name: str, columns: Mapping[str, Sequence[Any]], /, *, may_collide: bool = False) -> None:  # noqa: ARG002 (there is one writer)
         self.many(name, columns)
 
     def close(self) -> None:

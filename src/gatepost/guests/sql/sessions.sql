@@ -150,7 +150,7 @@ WHERE e.name IN :names[]
     )
 
 -- name: list_receptions
--- Those of these entities that cannot be reached, or that not everything wakes. An agent is lost if it has had sessions,
+-- Those of the entities with these names or aliases that cannot be reached, or that not everything wakes. An agent is lost if it has had sessions,
 -- and none can be reached: each has ended, or it is idle and what woke it is gone. Residents are reached here. What
 -- wakes a session may begin a moment after its last hook.
 SELECT r.name, r.is_lost, t.max_priority, t.until
@@ -171,7 +171,7 @@ FROM (
             )
             AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.entity = e.number) AS is_lost
     FROM entities e
-    WHERE e.name IN :names[]
+    WHERE e.number IN (SELECT n.entity FROM names n WHERE n.name IN :names[])
 ) r
 LEFT JOIN attention t ON t.entity = r.number AND t.until > :now
 WHERE r.is_lost OR t.until IS NOT NULL

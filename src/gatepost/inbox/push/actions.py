@@ -86,11 +86,34 @@ def push_all(tx: Transaction, pushes: Sequence[Push]) -> list[PushOutcome]:
     """Store the pushes that are valid; return an outcome for each push, in their order."""
     if not pushes:
         return []
-    drafts = _prepare_pushes(tx, pushes)
-    fetch_receptions = _find_receptions(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
-    _store_and_alert(tx, drafts)
+    names = _list_names(pushes) if tx.is_remote else None
+    if names is not None:  # what is not known yet is asked with the first statement
+        fetch_receptions = tx.ask(FindReceptions(names))
+        new_keys = [key for push in pushes if (key := dedup.build_key(push)) is not None]
+        list_taken = keys.list_taken_later(tx, names, new_keys)
+        drafts = _prepare_pushes(tx, pushes)
+        taken_keys = list_taken()
+    else:
+        drafts, taken_keys = _prepare_pushes(tx, pushes), None
+        fetch_receptions = _find_receptions(tx, [draft for draft in drafts if isinstance(draft, EventDraft)])
+    _store_and_alert(tx, drafts, taken_keys)
     receptions = fetch_receptions()
     return [_build_result(tx, draft, receptions) if isinstance(draft, EventDraft) else draft for draft in drafts]
+
+
+def _list_names(pushes: Sequence[Push]) -> list[str] | None:
+    """
+    Return the names to which these pushes go, whose keys can be looked for; None if one of the pushes goes elsewhere,
+    such as to a team, or has a key that is made of its content, or that was not validated yet and may be refused.
+    """
+    names = set()
+    for push in pushes:
+        target = _parse_address(push.to)
+        has_plain_key = push.type is not EventType.ALERT if push.dedup_key is None else push.dedup_key.isprintable()
+        if not isinstance(target, EntityAddress) or not has_plain_key:
+            return None
+        names.add(target.name)
+    return sorted(names)
 
 
 def check_batch(tx: Reader, pushes: Sequence[Push]) -> None:
@@ -311,13 +334,15 @@ def _push_broadcast(tx: Transaction, draft: EventDraft) -> PushResult:
     return result
 
 
-def _store_and_alert(tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome]) -> None:
+def _store_and_alert(
+    tx: Transaction, outcomes: Sequence[EventDraft | PushOutcome], taken_keys: keys.TakenKeys | None = None
+) -> None:
     """
     Store the drafts among the outcomes. Alert the owner of each new recipient of an event past the limit of hops, once
     an hour for each sender.
     """
     drafts = [outcome for outcome in outcomes if isinstance(outcome, EventDraft)]
-    _store_drafts(tx, drafts)
+    _store_drafts(tx, drafts, taken_keys)
     alerts = [
         _build_chain_alert(
             tx,
@@ -347,8 +372,11 @@ def _list_new_persons(draft: EventDraft) -> list[Entity]:
     ]
 
 
-def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
-    """Store the events and an item for each recipient; a duplicate is not stored."""
+def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft], taken_keys: keys.TakenKeys | None = None) -> None:
+    """
+    Store the events and an item for each recipient; a duplicate is not stored. `taken_keys` are those keys of the
+    drafts that recipients have, if that is known.
+    """
     rows = [_build_item_row(draft, recipient.number) for draft in drafts for recipient in draft.recipients]
     if not rows:
         return
@@ -356,7 +384,7 @@ def _store_drafts(tx: Transaction, drafts: Sequence[EventDraft]) -> None:
         if draft.is_counted and draft.event.dedup_key is not None:
             keys.free(tx, [recipient.number for recipient in draft.recipients], draft.event.dedup_key)
     # In one order everywhere, so that of two writers with the same keys one waits for the other, without a deadlock.
-    new_rows = keys.take(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")))
+    new_rows = keys.take(tx, sorted(rows, key=lambda row: (row[0], row[2] or "")), taken_keys)
     new_items = {(row[1], row[0]) for row in new_rows}
     for draft in drafts:
         draft.new_recipients = {

@@ -37,14 +37,16 @@ WHERE c.id = :id
 -- What a claim needs to know first: the run that has claimed the inbox, whether a drain is past its deadline, and the
 -- last broadcast.
 SELECT
-    (SELECT owner FROM claims WHERE recipient = :recipient AND ended_at IS NULL AND kind = 'run' LIMIT 1) AS run,
+    (SELECT c.owner FROM claims c WHERE c.recipient = n.entity AND c.ended_at IS NULL AND c.kind = 'run' LIMIT 1) AS run,
     EXISTS (
         SELECT 1
-        FROM claims
-        WHERE recipient = :recipient AND ended_at IS NULL
-            AND (deadline <= :now OR (deadline IS NOT NULL AND taken_at > :future))
+        FROM claims c
+        WHERE c.recipient = n.entity AND c.ended_at IS NULL
+            AND (c.deadline <= :now OR (c.deadline IS NOT NULL AND c.taken_at > :future))
     ) AS is_late,
     (SELECT coalesce(max(number), 0) FROM broadcasts) AS last_broadcast
+FROM names n
+WHERE n.name = :name
 
 -- name: lapse (sqlite)
 -- Claims past their deadline, or taken before the clock was set back; the claim of a run has no deadline.

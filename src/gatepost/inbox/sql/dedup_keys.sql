@@ -7,6 +7,22 @@ INSERT INTO dedup_keys (recipient, dedup_key, arrival)
 SELECT * FROM unnest(:recipient::bigint[], :dedup_key::text[], :arrival::bigint[])
 ON CONFLICT DO NOTHING
 
+-- name: insert_new (sqlite)
+-- Of keys that nobody had a moment ago; if somebody has one by now, it is an error.
+INSERT INTO dedup_keys (recipient, dedup_key, arrival) VALUES (:recipient, :dedup_key, :arrival)
+
+-- name: insert_new (postgres)
+-- Of keys that nobody had a moment ago; if somebody has one by now, it is an error.
+INSERT INTO dedup_keys (recipient, dedup_key, arrival)
+SELECT * FROM unnest(:recipient::bigint[], :dedup_key::text[], :arrival::bigint[])
+
+-- name: list_taken
+-- Those of these keys that the entities with these names or aliases have.
+SELECT k.recipient, k.dedup_key
+FROM names n
+JOIN dedup_keys k ON k.recipient = n.entity
+WHERE n.name IN :names[] AND k.dedup_key IN :keys[]
+
 -- name: find_arrivals
 -- The recipients of a key, with the arrivals of the items that have it.
 SELECT recipient, arrival FROM dedup_keys WHERE recipient IN :recipients[] AND dedup_key = :dedup_key

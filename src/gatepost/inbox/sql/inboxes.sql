@@ -28,6 +28,12 @@ INSERT INTO inboxes (recipient, fence, cursor) VALUES (:recipient, 0, :cursor)
 -- Locks the inbox until the end of the transaction, and takes its next fence.
 UPDATE inboxes SET fence = fence + 1 WHERE recipient = :recipient RETURNING fence, cursor
 
+-- name: lock_by_name
+-- The same, by a name or an alias of the recipient.
+UPDATE inboxes SET fence = fence + 1
+WHERE recipient = (SELECT n.entity FROM names n WHERE n.name = :name)
+RETURNING fence, cursor
+
 -- name: list_pending
 -- Recipients with pending items after a number, and whether an item should wake them that no process works on.
 -- Recipients are stepped through by the index, so the cost grows with those who have pending items only.

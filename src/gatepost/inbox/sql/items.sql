@@ -17,7 +17,9 @@ FROM unnest(
 -- The first in the order in which items get into a batch.
 SELECT arrival, priority, NOT is_from_machine AS sender_is_person, source, size
 FROM pending
-WHERE recipient = :recipient
+WHERE recipient = coalesce(
+        CAST(:recipient AS BIGINT), (SELECT n.entity FROM names n WHERE n.name = CAST(:name AS TEXT))
+    )
     AND (expires_at IS NULL OR expires_at > :now)
     AND (hidden_until IS NULL OR hidden_until <= :now)
 ORDER BY priority, is_from_machine, arrival
