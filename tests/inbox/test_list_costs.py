@@ -120,7 +120,8 @@ def count_pending_rows(db: psycopg.Connection[Any], name: str, limit: int) -> in
     assert number is not None
     statement = get_statement("postgres", name)
     names = list(dict.fromkeys(re.findall(PARAMETER, statement)))
-    values = ARGUMENTS | {"recipient": number[0], "entities": f"ARRAY[{number[0]}]", "limit": limit, "type": None}
+    values = ARGUMENTS | {"entities": f"ARRAY[{number[0]}]", "limit": limit, "type": None}
+    values |= {"recipient": None, "name": "'ana'"} if "name" in names else {"recipient": number[0]}
     numbered = re.sub(PARAMETER, lambda match: f"${names.index(match[1]) + 1}", statement)
     arguments = ", ".join("NULL" if values[name] is None else str(values[name]) for name in names)
     db.execute(f"PREPARE counted AS {numbered}")

@@ -22,6 +22,7 @@ A server that crashed forgets the numbers that it had not written to disk, and a
 reset time of the server's statistics shows a crash: only a crash (or an administrator) resets them.
 """
 
+import itertools
 import re
 import sys
 import time
@@ -71,6 +72,8 @@ _BEGIN_READ_ONLY: Final = (
     "SELECT 0::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 )
 _SAVEPOINT: Final = "SAVEPOINT verb"
+#: of round trips that failed: a connection of the driver may be used by several of ours, one after the other
+_FAILURE_NUMBERS: Final = itertools.count(1)
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
@@ -102,8 +105,8 @@ class PostgresConnection:
         #: whether the server has heard nothing of this transaction
         self._is_unsent = False
         self._xid = 0
-        #: round trips that failed
-        self._failure_count = 0
+        #: the number of the last round trip that failed
+        self._last_failure = 0
         #: the time of the database when the last transaction began, and our own when it was answered
         self._now: Instant = 0
         self._now_read_at = -_MAX_TIME_AGE
@@ -139,7 +142,7 @@ class PostgresConnection:
         if places:  # the server has heard nothing of the verb
             del self._pending[places[-1] :]
             return
-        self._pending = [Command(f"ROLLBACK TO verb -- {self._failure_count}")]
+        self._pending = [Command(f"ROLLBACK TO verb -- {self._last_failure}")]
         self._execute("RELEASE verb")
 
     def commit(self) -> None:
@@ -170,7 +173,7 @@ class PostgresConnection:
                 # The driver forgets its prepared statements at a ROLLBACK, which a transaction that only reads does not
                 # need.
                 is_read = not self._writes and status == psycopg.pq.TransactionStatus.INTRANS
-                self._db.execute(b"COMMIT" if is_read else f"ROLLBACK -- {self._failure_count}".encode())
+                self._db.execute(b"COMMIT" if is_read else f"ROLLBACK -- {self._last_failure}".encode())
         except psycopg.Error:
             self._db.close()
         if self._db.closed:
@@ -273,7 +276,7 @@ class PostgresConnection:
                 for command in commands:
                     command.cursor = db.execute(command.text.encode(), command.parameters)
         except psycopg.Error as error:
-            self._failure_count += 1
+            self._last_failure = next(_FAILURE_NUMBERS)
             if is_connection_lost(error):
                 db.close()  # the driver may not know it yet, and call the connection usable
             raise
