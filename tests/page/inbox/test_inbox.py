@@ -34,7 +34,7 @@ def test_triage_needs_no_mouse(gateway: ScriptedGateway, open_page: PageOpener, 
     page.press("Enter")
     page.wait_for(".inbox-detail h2:has-text('Two')")
     page.wait_for(".inbox-detail .facts:has-text('Arrived'):not(:has-text('Id'))")
-    page.wait_for(".inbox-detail .fold:not([open]):has-text('For programs'):has-text('Id')")
+    page.wait_for(".inbox-detail .fold:not([open]):has-text('Technical details'):has-text('Id')")
     page.press("e")
     page.wait_for(".toast:has-text('Done')")
     page.wait_for(".inbox-detail h2:has-text('Three')")

@@ -84,7 +84,7 @@ def test_integrations_say_what_is_missing(gateway: ScriptedGateway, open_page: P
     gateway.create_person(tag)
     gateway.post("/triggers", name=f"ci-{tag}", provider="webhook", scheme="header", secret="s" * 32, target="admin")
     page = open_page("/settings/integrations")
-    page.wait_for(f"section[aria-label=Webhooks] .row:has-text('ci-{tag}') .badge:has-text('open')")
+    page.wait_for(f"section[aria-label=Webhooks] .row:has-text('ci-{tag}') .badge:has-text('enabled')")
     page.wait_for("section[aria-label=Ledger] .badge:has-text('on this machine')")
     page.wait_for("section[aria-label='Voice messages'] .badge:has-text('off')")
     assert page.find_violations() == []

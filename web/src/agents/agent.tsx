@@ -180,8 +180,8 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
           <Icon name="inbox" size={14} /> <span class="hide-phone">Inbox</span> {account && <span class="number">{account.pending}</span>}
         </a>
         {isLive && (
-          <button class="button hide-phone" title="Change (e)" onClick={() => setOpen("edit")}>
-            <Icon name="tool" size={14} /> Change
+          <button class="button" title="Change (e)" onClick={() => setOpen("edit")}>
+            <Icon name="tool" size={14} /> <span class="hide-phone">Change</span>
           </button>
         )}
         {!agent.resident && isLive && (

@@ -137,7 +137,7 @@ function AgentCard({ agent, runId, isSelected, lastRun }: CardProps) {
         {agent.resident ? (
           <>
             <span>{plural(agent.cycles, "run")}</span>
-            <span>{formatSize(agent.mindTokens)} tokens in mind</span>
+            <span>{formatSize(agent.mindTokens)} tokens remembered</span>
           </>
         ) : (
           <>

@@ -57,7 +57,7 @@ function NameForm({ onDone, onClose }: { onDone: (name: string) => void; onClose
   return (
     <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void save())}>
       <label class="label">
-        Name of the agent that the program will be
+        Name of its agent
         <input class="field" name="name" value={name} required autoFocus maxLength={63} list="guests" placeholder="claude" autoComplete="off" spellcheck={false} onInput={(event) => setName(event.currentTarget.value.trim())} />
         <datalist id="guests">
           {guests.map((agent) => (
@@ -147,9 +147,10 @@ function Copied({ label, text, children }: { label: string; text: string; childr
   return (
     <div class="stack gap-2">
       <p class="sm soft">{label}:</p>
-      <div class="copied line top gap-2">
-        <pre class="text-block text grow" tabIndex={0}>
-          <code>{text}</code>
+      <div class="copied text-block line top">
+        <pre class="text grow" tabIndex={0}>
+          {/* A word, such as --home, stays in one line. */}
+          <code>{text.split(/([ \n]+)/).map((part, index) => (index % 2 === 0 ? <span class="nowrap">{part}</span> : part))}</code>
         </pre>
         <CopyButton text={text} label="Copy" />
       </div>

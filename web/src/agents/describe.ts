@@ -52,5 +52,5 @@ export function runTone(run: Pick<Run, "status">): string {
 export function describeStatus(run: Pick<Run, "status" | "limit">): string {
   const name = RUN_STATUSES.find(([status]) => status === run.status)?.[1] ?? run.status;
   if (run.limit === "pause") return "ended by a pause";
-  return run.limit === null ? name : `${name} at its limit of ${run.limit}`;
+  return run.limit === null ? name : `${name}: ${run.limit} limit reached`;
 }

@@ -114,7 +114,7 @@ function RunFacts({ run }: { run: Run }) {
     ["model", run.model],
     ["read", plural(run.events, "event")],
     ["steps", String(run.steps)],
-    ["effects", String(run.effects)],
+    ["changes made", String(run.effects)],
     ["tokens", `${formatSize(run.promptTokens)} in + ${formatSize(run.completionTokens)} out`],
     ["run of the agent", `no. ${run.cycleNumber}`],
   ];

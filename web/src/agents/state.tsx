@@ -19,7 +19,7 @@ function describe(agent: Agent, runId: string | undefined): { tone: string; text
   if (runId !== undefined) return { tone: "accent", text: "thinking" };
   if (agent.paused) return { tone: "warn", text: "paused", title: agent.pausedAt ? `since ${formatExact(agent.pausedAt)}` : "" };
   if (agent.restUntil !== null && Date.parse(agent.restUntil) > Date.now()) {
-    return { tone: "danger", text: "waits to try again", title: `until ${formatExact(agent.restUntil)}` };
+    return { tone: "danger", text: "waiting to retry", title: `until ${formatExact(agent.restUntil)}` };
   }
   return agent.resident ? { tone: "", text: "asleep", title: "It wakes when its inbox has an item" } : { tone: "", text: "guest" };
 }

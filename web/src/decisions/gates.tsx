@@ -106,7 +106,7 @@ export default function Gates() {
             <li class="list-head gate-head hide-phone" aria-hidden="true">
               <span />
               <span>Gate</span>
-              <span>Keeps</span>
+              <span>Agent</span>
               <span>Waits for</span>
               <span class="number">{isEnded ? "Outcome" : "Deadline"}</span>
               <span>{isEnded ? "Ended" : "Since"}</span>

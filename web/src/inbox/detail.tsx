@@ -237,7 +237,7 @@ function ItemFacts({ item, recipients, isPerson }: { item: Item; recipients: rea
         {others.length > 0 && <dd class="text">{toLine(others.map((other) => `${displayName(other.name)} (${other.state})`).join(", "), 400)}</dd>}
       </dl>
       <details class="fold">
-        <summary>For programs</summary>
+        <summary>Technical details</summary>
         <dl class="facts">
           <dt>Id</dt>
           <dd>

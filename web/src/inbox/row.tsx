@@ -6,7 +6,8 @@ import { Icon } from "../ui/icons.js";
 import { Name } from "../ui/name.js";
 import { Line, Priority } from "../ui/parts.js";
 import { stripMarks, toLine } from "../ui/text.js";
-import { RelativeTime } from "../ui/time.js";
+import { formatMoment } from "../plans/describe.js";
+import { formatClock, formatDay, formatExact, RelativeTime } from "../ui/time.js";
 import { describeState, describeType, itemText, typeIcon } from "./describe.js";
 
 export const ROW_HEIGHT = 58;
@@ -36,9 +37,9 @@ export function ItemRow({ item, href, isSelected, isPerson, showState, isMarked,
         </span>
         <Name name={item.sender} label={item.senderName ?? item.sender ?? item.source} outside="a service" class="item-sender strong" />
         {item.hiddenUntil !== undefined && (
-          <span class="badge" title={item.hiddenUntil}>
-            until <RelativeTime time={item.hiddenUntil} />
-          </span>
+          <time class="badge" dateTime={item.hiddenUntil} title={formatExact(item.hiddenUntil)}>
+            until {formatDay(item.hiddenUntil) === "Today" ? formatClock(item.hiddenUntil) : formatMoment(item.hiddenUntil)}
+          </time>
         )}
         {showState && <span class={`badge ${item.state === "dead" ? "danger" : ""}`}>{describeState(item.state, isPerson)}</span>}
         {item.attempts > 1 && <span class="badge warn">{item.attempts} tries</span>}

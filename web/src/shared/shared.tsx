@@ -98,7 +98,9 @@ function SharedHead({ filter, isBeside }: { filter: SharedFilter; isBeside: bool
   return (
     <>
       <header class="view-head inbox-head">
-        <Heading class="view-title">Shared inbox</Heading>
+        <Heading class="view-title" title="What people and agents wrote on all channels">
+          Shared inbox
+        </Heading>
         <span class="grow" />
         <a class="button" href="/chat">
           <Icon name="chat" size={14} /> Chat

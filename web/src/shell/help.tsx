@@ -5,22 +5,14 @@ import { Dialog } from "../ui/dialog.js";
 import { Keys } from "../ui/parts.js";
 
 export function Help() {
-  const groups = new Map<string, Command[]>();
+  const groups = new Map<string, Pick<Command, "id" | "title" | "keys">[]>([["Everywhere", [{ id: "all", title: "Every command", keys: "Ctrl K" }]]]);
   for (const command of commands.value.filter(({ keys }) => keys !== undefined)) {
-    groups.set(command.group, [...(groups.get(command.group) ?? []), command]);
+    const name = command.group === "Page" ? "Everywhere" : command.group;
+    groups.set(name, [...(groups.get(name) ?? []), command]);
   }
   return (
-    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" isWide onClose={() => (isHelpOpen.value = false)}>
       <div class="help">
-        <section>
-          <h2>Everywhere</h2>
-          <dl class="help-list">
-            <dt>
-              <Keys keys="Ctrl K" />
-            </dt>
-            <dd>Every command</dd>
-          </dl>
-        </section>
         {[...groups].map(([group, list]) => (
           <section key={group}>
             <h2>{group}</h2>

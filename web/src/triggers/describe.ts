@@ -34,7 +34,7 @@ export function describeTrigger(trigger: Trigger): string {
 export function describeState(trigger: Trigger): { name: string; tone: string } {
   if (trigger.problem !== undefined) return { name: "cannot be used", tone: "danger" };
   if (trigger.error !== null) return { name: "failing", tone: "danger" };
-  return trigger.active ? { name: "open", tone: "accent" } : { name: "closed", tone: "" };
+  return trigger.active ? { name: "enabled", tone: "accent" } : { name: "disabled", tone: "" };
 }
 
 const REASONS: Record<UnroutedReason, string> = {

@@ -60,6 +60,8 @@ export function useCompletion({ id, text, field, options, onChange }: Completion
   const [closedAt, setClosedAt] = useState<number | undefined>(undefined);
   const [hasFocus, setFocus] = useState(false);
   const nextPosition = useRef<number | undefined>(undefined);
+  /** The place after a name that was put in with a space: the next key may be one more. */
+  const spaceEnd = useRef<number | undefined>(undefined);
 
   const mention = hasFocus ? findMention(text, position) : undefined;
   const shown = mention === undefined || mention.start === closedAt ? [] : selectOptions(options, mention.prefix);
@@ -84,12 +86,15 @@ export function useCompletion({ id, text, field, options, onChange }: Completion
     if (mention === undefined || option === undefined) return;
     const rest = text.slice(position);
     const name = `@${option.name}${rest.startsWith(" ") ? "" : " "}`;
-    nextPosition.current = mention.start + option.name.length + 2;
+    nextPosition.current = spaceEnd.current = mention.start + option.name.length + 2;
     onChange(text.slice(0, mention.start) + name + rest);
     field.current?.focus();
   };
   /** Handle a key of the field; return whether it was for the list. */
   const handleKey = (event: KeyboardEvent): boolean => {
+    const isSecondSpace = event.key === " " && field.current?.selectionStart === spaceEnd.current;
+    spaceEnd.current = undefined;
+    if (isSecondSpace) return event.preventDefault(), true;
     if (!isOpen || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return false;
     if (event.key === "ArrowDown") setIndex((active + 1) % shown.length);
     else if (event.key === "ArrowUp") setIndex((active + shown.length - 1) % shown.length);

@@ -82,10 +82,24 @@ function render(text: string): DocumentFragment | undefined {
       ALLOW_ARIA_ATTR: false,
       RETURN_DOM_FRAGMENT: true,
     });
+    markMentions(fragment);
     decorateCode(fragment);
     return fragment;
   } catch {
     return undefined; // too much work, or too deeply nested
+  }
+}
+
+const MENTION = /(?<=^|[\s(])(@[\p{L}\p{N}](?:[\p{L}\p{N}._-]{0,62}[\p{L}\p{N}])?)/u;
+
+/** Mark names after an @, except in links and code. */
+function markMentions(fragment: DocumentFragment): void {
+  const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
+  const texts: Text[] = [];
+  while (walker.nextNode()) texts.push(walker.currentNode as Text);
+  for (const text of texts.filter((node) => node.data.includes("@") && !node.parentElement?.closest("a, code, pre"))) {
+    const parts = text.data.split(MENTION);
+    if (parts.length > 1) text.replaceWith(...parts.map((part, index) => (index % 2 === 0 ? part : Object.assign(document.createElement("span"), { className: "mention", textContent: part }))));
   }
 }
 
