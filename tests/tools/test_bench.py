@@ -66,7 +66,7 @@ _OF_PROGRAMS = (
         mark_nightly(push_http.main, ["at least 0.60"]),
         mark_nightly(wake.main, ["at most 1.80"] * 4),
         mark_nightly(streams.main, ["at most 3.00"]),
-        mark_nightly(attacks.main, [*["at most 3.00"] * 4, "at most +100 MB"]),
+        mark_nightly(attacks.main, [*["at most 3.00"] * 5, "at most +100 MB"]),
         mark_nightly(cycle.main, ["at most 2.00", "at most 1.20", "at most 3.00"]),
         mark_nightly(ledger.main, ["at most 2.00", ""]),
         mark_nightly(command.main, ["at most 9.00"] * 18),
