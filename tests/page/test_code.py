@@ -44,3 +44,14 @@ def test_code_is_highlighted_and_copied(gateway: ScriptedGateway, open_page: Pag
     assert page.find_violations("color-contrast") == []
     page.use_theme("dark")
     assert page.find_violations("color-contrast") == []
+
+
+def test_names_after_an_at_sign_stand_out(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.create_space(tag, "admin")
+    gateway.post_message(
+        tag, "@admin and **(@mira.v)**: write to me@here.org, not `@nobody` or [@link](https://a.org).", "admin"
+    )
+    page = open_page(f"/spaces/{tag}")
+    page.wait_for(".message .mention >> nth=0")
+    marked = page.evaluate("() => [...document.querySelectorAll('.message .mention')].map((name) => name.textContent)")
+    assert marked == ["@admin", "@mira.v"]

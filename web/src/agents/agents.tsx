@@ -71,7 +71,7 @@ function AgentList() {
         )}
         {isAdministrator.value && (
           <button class="button primary" title="New agent (c)" onClick={() => setOpen("agent")}>
-            <Icon name="plus" size={14} /> New agent
+            <Icon name="plus" size={14} /> New<span class="hide-phone"> agent</span>
           </button>
         )}
       </header>

@@ -58,7 +58,7 @@ export function Start() {
               <Avatar name={agent.displayName} isActive={runs[agent.name] !== undefined} />
               <span class="partner-text stack grow">
                 <Name name={agent.name} label={agent.displayName} class="strong" />
-                <Line text={[agent.team, agent.role].filter(Boolean).join(" · ") || agent.name} limit={60} class="muted xs" />
+                <Line text={[agent.team, agent.role].filter(Boolean).join(" · ") || `@${agent.name}`} limit={60} class="muted xs" />
               </span>
               <AgentBadge agent={agent} runId={runs[agent.name]} />
             </button>

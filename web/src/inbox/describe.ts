@@ -4,6 +4,7 @@ import type { EventType, Item, ItemState } from "@gatepost/client";
 
 import type { IconName } from "../ui/icons.js";
 import { formatJson, toLine } from "../ui/text.js";
+import { describeInstant } from "../ui/time.js";
 
 const TYPES: Record<EventType, { name: string; icon: IconName }> = {
   agent: { name: "agent", icon: "agent" },
@@ -71,13 +72,16 @@ export function describeReason(item: Item): string {
   }
 }
 
+/** A time in an alert of Gatepost: it is shown by the clock of the reader. */
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
+
 /** What a question says besides itself: it is beside it, as buttons. */
 const QUESTION_END = / (?:Action: |Options: |It may be answered in words\.|Answer in words\.|Without an answer until )/;
 
 /** Return the text of an item, or its data if it has none; of a question only the question. */
 export function itemText(item: Item): string {
   if (item.type === "decision" && (item.data as { outcome?: unknown } | null)?.outcome === "asked") return item.content.split(QUESTION_END, 1)[0] ?? item.content;
-  if (item.content !== "") return item.content;
+  if (item.content !== "") return item.type === "alert" && item.source === "gatepost" ? item.content.replace(INSTANT, describeInstant) : item.content;
   return item.data === null || item.data === undefined ? "" : formatJson(item.data);
 }
 

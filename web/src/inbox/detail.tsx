@@ -22,7 +22,7 @@ import { canOpen } from "../views.js";
 import { PairingAlert } from "./pairing-alert.js";
 import { Thread } from "./thread.js";
 import type { Action } from "./triage.js";
-import { canReply, describeAwaited, describeReason, describeState, describeType, findPlace } from "./describe.js";
+import { canReply, describeAwaited, describeReason, describeState, describeType, findPlace, itemText } from "./describe.js";
 
 interface DetailProps {
   item: Item;
@@ -114,7 +114,7 @@ export function ItemDetail({ item, recipients, isPerson, isReplying, onReplying,
           </p>
         )}
         {decision !== undefined && <InboxDecision id={decision} />}
-        {item.content !== "" && decision === undefined && <Markdown text={item.content} />}
+        {item.content !== "" && decision === undefined && <Markdown text={itemText(item)} />}
         {item.type === "alert" && item.ref?.type === "pairing" && canOpen("/channels/pairing") && <PairingAlert id={item.ref.id} />}
         {place !== undefined && canOpen(place.href) && (
           <a class="button start" href={place.href}>

@@ -64,7 +64,7 @@ function KeyList({ keys, onRevoke, action }: { keys: readonly Key[]; onRevoke: (
           <code>{key.prefix}</code>
           <span class="line grow gap-2">
             <Line text={describeHolder(key)} limit={60} class="strong" />
-            <Line text={key.name} limit={80} class="muted hide-phone" />
+            <Line text={key.expiresAt === undefined ? key.name : describeBrowser(key.name)} limit={80} class="muted hide-phone" />
           </span>
           <span class="muted">
             <RelativeTime hasAgo time={key.createdAt} />
@@ -76,6 +76,16 @@ function KeyList({ keys, onRevoke, action }: { keys: readonly Key[]; onRevoke: (
       ))}
     </ul>
   );
+}
+
+const BROWSERS = { "Edg": "Edge", "OPR": "Opera", "Firefox|FxiOS": "Firefox", "Chrome|CriOS": "Chrome", "Safari": "Safari" };
+const SYSTEMS = { "Android": "Android", "iPhone|iPad": "iOS", "Windows": "Windows", "Macintosh": "macOS", "CrOS": "ChromeOS", "Linux": "Linux" };
+
+/** Return the browser and the system that a User-Agent names, such as "Firefox on Linux"; else the text itself. */
+function describeBrowser(userAgent: string): string {
+  const find = (names: Readonly<Record<string, string>>) => Object.entries(names).find(([pattern]) => new RegExp(pattern).test(userAgent))?.[1];
+  const [browser, system] = [find(BROWSERS), find(SYSTEMS)];
+  return system === undefined ? (browser ?? userAgent) : `${browser ?? "A browser"} on ${system}`;
 }
 
 function describeHolder({ entity, trigger, kind }: Key): string {

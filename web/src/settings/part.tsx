@@ -13,7 +13,11 @@ export function Part({ title, command, children }: PartProps) {
     <section class="stack gap-2" aria-label={title}>
       <div class="section-head">
         <h2 class="grow">{title}</h2>
-        <code class="xs muted hide-phone">{command}</code>
+        {command !== "" && (
+          <span class="xs muted hide-phone">
+            at a terminal: <code>{command}</code>
+          </span>
+        )}
       </div>
       {children}
     </section>

@@ -120,7 +120,7 @@ export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: 
         )}
         <label class="label">
           To
-          <input class="field" name="target" list="trigger-targets" defaultValue={trigger?.target ?? ""} placeholder="routing rules" autoComplete="off" />
+          <input class="field" name="target" list="trigger-targets" defaultValue={trigger?.target ?? ""} placeholder="Leave empty to use the routing rules" autoComplete="off" />
           <datalist id="trigger-targets">
             {listAddresses().map((address) => (
               <option key={address} value={address} />
