@@ -47,7 +47,7 @@ function AgentList() {
   ]);
   return (
     <>
-      <header class="view-head">
+      <header class={`view-head ${teams.length > 0 ? "has-tabs" : ""}`}>
         <h1>Agents</h1>
         {teams.length > 0 && (
           <nav class="tabs" aria-label="Team">

@@ -56,7 +56,7 @@ function DecisionList() {
   ]);
   return (
     <>
-      <header class="view-head">
+      <header class="view-head has-tabs">
         <h1>Decisions</h1>
         <nav class="tabs" aria-label="Which decisions">
           <Tab name="mine" current={show} label="For you" count={mine.length} />
