@@ -99,6 +99,8 @@ def check_wake(cli: CommandLine, program: subprocess.Popen[bytes]) -> None:
     start_session(cli, program)
     waiter = start_waiter(cli, program)
     wait_for_state(cli, "armed")
+    command = Path(f"/proc/{waiter.pid}/cmdline")  # it arms the session, and then becomes a smaller program
+    wait_until(lambda: "waiter.py" in command.read_text(), "it has not become the program that waits")
     status = Path(f"/proc/{waiter.pid}/status").read_text()
     memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
     assert memory < MAX_MEMORY
