@@ -193,3 +193,23 @@ def test_an_agent_says_what_its_model_lacks(gateway: ScriptedGateway, open_page:
     page = open_page(f"/agents/{name}")
     page.wait_for(".notice.danger:has-text('NO_SUCH_KEY is not set, so the demo replaces openai:gpt-5')")
     page.wait_for(".notice.danger code:has-text('set NO_SUCH_KEY where the gateway runs, and start it again')")
+
+
+@by_night
+def test_an_agent_says_that_its_budget_is_used_up(
+    gateway: ScriptedGateway, scripts: Scripts, open_page: PageOpener, tag: str
+) -> None:
+    name = f"ana-{tag}"
+    scripts[name] = lambda _: Say("All is well.")
+    gateway.create_resident(name, budget={"cycles": 1, "per": "day"})
+    for content in ("One", "Two"):
+        gateway.post("/inbox", to=name, source="test", content=content)
+        gateway.wait_for_runs(name, 1)
+    page = open_page(f"/agents/{name}")
+    page.wait_for(".view-head .badge:has-text('budget used up until')")
+    page.press("w")
+    page.wait_for(".toast.is-error:has-text('its budget is used up')")
+    page.click("button:has-text('Raise the budget')")
+    page.wait_for("dialog [data-path='budget.tokens']")
+    page.press("Escape", "m")
+    page.wait_until("() => location.pathname.startsWith('/chat/web-main')")

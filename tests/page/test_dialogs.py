@@ -50,9 +50,28 @@ def test_a_secret_stays_until_done(open_page: PageOpener, tag: str) -> None:
     page.type(f"hook-{tag}")
     page.press("Control+Enter")
     page.wait_for("dialog:has-text('The secret is not shown again')")
+    page.wait_for(f"dialog code:has-text('/hooks/hook-{tag} -H \\'x-secret-key: ')")
     click_beside(page)
     page.press("Escape")
     page.wait_for_frames()
     page.wait_for_count("dialog [aria-label=Close]", 0)
     page.click("dialog button:has-text('Done')")
     page.wait_for_path(f"/triggers/hook-{tag}")
+
+
+def test_a_name_is_taken_as_it_is_shown(gateway: ScriptedGateway, open_page: PageOpener, tag: str) -> None:
+    gateway.post("/agents", name=f"ana-{tag}", displayName=f"Ana Lyst {tag}")
+    page = open_page("/decisions")
+    page.press("c")
+    page.wait_for("dialog input:focus")
+    page.type(f"ana LYST {tag}")
+    page.press("Tab")
+    page.wait_until("(name) => document.querySelector('dialog input').value === name", f"ana-{tag}")
+    page.fill("dialog input >> nth=0", "admin")
+    page.wait_for("dialog:has-text('You cannot ask yourself') .button.primary[disabled]")
+
+
+def test_a_space_is_made_by_the_key_of_every_view(open_page: PageOpener) -> None:
+    page = open_page("/spaces")
+    page.press("c")
+    page.wait_for("dialog.dialog")

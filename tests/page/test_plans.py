@@ -266,3 +266,14 @@ def test_a_bot_that_fails_is_not_called_open(gateway: ScriptedGateway, open_page
         page.click(f".trigger-row:has-text('{name}')")
         page.wait_for(".view-head .badge:text-is('failing')")
         page.wait_for(".notice.danger:has-text('NO_SUCH_VARIABLE')")
+
+
+@by_night
+def test_a_plan_that_was_only_run_by_hand_is_among_recent_fires(
+    gateway: ScriptedGateway, open_page: PageOpener, tag: str
+) -> None:
+    gateway.create_person(tag)
+    plan = gateway.post("/plans", owner=tag, name=f"Hand {tag}", instruction="Look", cron="0 9 * * *")
+    gateway.post(f"/plans/{plan['id']}/run")
+    page = open_page("/plans", person=tag)
+    page.wait_for_count(f".recent-fire:has-text('Hand {tag}')", 1)

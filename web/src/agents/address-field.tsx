@@ -10,13 +10,22 @@ interface AddressFieldProps {
   onInput: (value: string) => void;
 }
 
+/** Return the unique name of whom somebody wrote as the page shows them; another text as it is. */
+function findName(text: string): string {
+  const wanted = text.trim().toLowerCase().replace(/^@/, "");
+  const live = entities.value.filter(({ retiredAt }) => retiredAt === null);
+  if (live.some(({ name }) => name === wanted)) return wanted;
+  const [match, ...others] = live.filter((entity) => [entity.displayName, displayName(entity.name)].some((label) => label.toLowerCase() === wanted));
+  return match !== undefined && others.length === 0 ? match.name : text;
+}
+
 export function AddressField({ label, value, onInput }: AddressFieldProps) {
   const name = value.trim();
   return (
     <div class="stack gap-1">
       <label class="label">
         {label}
-        <input class="field" list="addresses" required value={value} autoComplete="off" spellcheck={false} autoFocus onInput={(event) => onInput(event.currentTarget.value)} />
+        <input class="field" list="addresses" required value={value} autoComplete="off" spellcheck={false} autoFocus onInput={(event) => onInput(event.currentTarget.value)} onChange={(event) => onInput(findName(event.currentTarget.value))} />
         <datalist id="addresses">
           {entities.value
             .filter(({ retiredAt }) => retiredAt === null)

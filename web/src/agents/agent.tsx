@@ -16,7 +16,9 @@ import { PlainText } from "../ui/markdown.js";
 import { Name } from "../ui/name.js";
 import { Avatar, Unloaded } from "../ui/parts.js";
 import { formatSize, toLine } from "../ui/text.js";
-import { attempt } from "../ui/toasts.js";
+import { toSessionName } from "../chat/session-id.js";
+import { openConversation } from "../chat/start.js";
+import { attempt, showToast } from "../ui/toasts.js";
 import { AgentDialog } from "./agent-dialog.js";
 import { AttentionBadge, AttentionDialog } from "./attention.js";
 import { ConnectDialog } from "./connect-dialog.js";
@@ -25,7 +27,7 @@ import { Goals, Memories, MindView, Plans } from "./mind.js";
 import { describeKind, Profile } from "./profile.js";
 import { Reached } from "./reachability.js";
 import { RunTimeline } from "./timeline.js";
-import { AgentBadge } from "./state.js";
+import { AgentBadge, formatRest, hasUsedUpBudget } from "./state.js";
 import { STOP_KEY, StopButton, stopAgent } from "./stop.js";
 
 type Tabs = readonly (readonly [string, string])[];
@@ -147,13 +149,18 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
     reload();
     void agentsStore.refresh();
   };
-  const wake = () => void change(() => client.wakeAgent({ name }), "Agent woken");
+  const isOut = hasUsedUpBudget(agent);
+  const wake = () => {
+    if (isOut) showToast(`It does not wake before ${formatRest(agent.restUntil ?? "")}: its budget is used up`, { isError: true });
+    else void change(() => client.wakeAgent({ name }), "Agent woken");
+  };
   const runId = agents().value.runs[name];
   const pause = () => void change(() => client.pauseAgent({ name }), runId === undefined ? "Agent paused" : "Agent paused: its run ends after this step");
   const resume = () => void change(() => client.resumeAgent({ name }), "Agent resumed");
   const [open, setOpen] = useState<"edit" | "retire" | "connect" | "attention" | undefined>(undefined);
   const close = () => setOpen(undefined);
   const isLive = agent.retiredAt === null;
+  const write = () => openConversation(toSessionName(name) || null, name);
   const residentCommands = [
     { id: "wake", title: "Wake this agent", group: "Agent", keys: "w", run: wake },
     ...(runId === undefined ? [] : [{ id: "stop", title: "Stop the run of this agent", group: "Agent", keys: STOP_KEY, run: () => void stopAgent(name) }]),
@@ -168,6 +175,7 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
           { id: "retire-agent", title: "Retire this agent", group: "Agent", run: () => setOpen("retire") },
         ]
       : []),
+    ...(isLive ? [{ id: "write-to-agent", title: "Write to this agent", group: "Agent", keys: "m", run: write }] : []),
     { id: "agent-inbox", title: "Open the inbox of this agent", group: "Agent", keys: "i", run: () => navigate(buildPath("inbox", name)) },
   ]);
   useTabCommands(name, tabs);
@@ -179,6 +187,16 @@ function WholeAgent({ agent, reload }: { agent: Agent; reload: () => void }) {
         <a class="button" href={buildPath("inbox", name)} title="Inbox (i)">
           <Icon name="inbox" size={14} /> <span class="hide-phone">Inbox</span> {account && <span class="number">{account.pending}</span>}
         </a>
+        {isLive && (
+          <button class="button" title="Write to it (m)" onClick={write}>
+            <Icon name="chat" size={14} /> <span class="hide-phone">Write to it</span>
+          </button>
+        )}
+        {isLive && isOut && (
+          <button class="button primary" onClick={() => setOpen("edit")}>
+            Raise the budget
+          </button>
+        )}
         {isLive && (
           <button class="button" title="Change (e)" onClick={() => setOpen("edit")}>
             <Icon name="tool" size={14} /> <span class="hide-phone">Change</span>

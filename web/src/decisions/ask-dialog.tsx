@@ -38,6 +38,7 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
     <Dialog title="Ask for a decision" onClose={onClose}>
       <form class="dialog-body stack gap-3" onSubmit={(event) => (event.preventDefault(), void ask(event.currentTarget))}>
         <AddressField label="Who is asked" value={of} onInput={setOf} />
+        {of.trim() === me.value && <p class="notice warn" role="alert">You cannot ask yourself.</p>}
         <label class="label">
           Question
           <textarea class="field" name="question" rows={3} required maxLength={10_000} />
@@ -55,7 +56,7 @@ export function AskDialog({ onClose }: { onClose: () => void }) {
             <input type="checkbox" name="freeText" /> Allow a free answer
           </label>
         </div>
-        <DialogActions action="Ask" isDisabled={isBusy || of.trim() === ""} onCancel={onClose} />
+        <DialogActions action="Ask" isDisabled={isBusy || of.trim() === "" || of.trim() === me.value} onCancel={onClose} />
       </form>
     </Dialog>
   );

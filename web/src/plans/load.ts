@@ -59,7 +59,8 @@ export async function listNextFires(signal: AbortSignal, request: { owner?: stri
 
 /** Return what has fired lately, the newest first. */
 export async function listRecentFires(signal: AbortSignal, plans: readonly Plan[], triggers: readonly Trigger[]): Promise<RecentFire[]> {
-  const fired = plans.filter((plan) => plan.lastRunAt !== null).toSorted((a, b) => (b.lastRunAt ?? "").localeCompare(a.lastRunAt ?? ""));
+  // One that was only run by hand has no slot that has passed, and may have fired just now.
+  const fired = plans.filter((plan) => plan.fired > 0).toSorted((a, b) => (b.lastRunAt ?? "9").localeCompare(a.lastRunAt ?? "9"));
   const schedules = triggers.filter((trigger) => trigger.schedule !== null);
   const lists = await Promise.all([
     ...fired.slice(0, MAX_SOURCES).map(async ({ id, name }) => {

@@ -21,7 +21,7 @@ export default function Spaces() {
   const id = segments.value[1];
   const [isCreating, setCreating] = useState(false);
   useCommands([
-    ...(isAdministrator.value ? [{ id: "create-space", title: "Create a space", group: "Spaces", run: () => setCreating(true) }] : []),
+    ...(isAdministrator.value ? [{ id: "create-space", title: "Create a space", group: "Spaces", keys: "c", run: () => setCreating(true) }] : []),
     { id: "next-unread", title: "Go to the next unread space", group: "Spaces", keys: "n", run: goToUnread },
   ]);
   return (

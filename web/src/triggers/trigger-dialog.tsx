@@ -24,6 +24,12 @@ interface TriggerDialogProps {
   onDone: () => void;
 }
 
+const SIGNATURE_HEADERS: Partial<Record<Scheme, string>> = {
+  "standard-webhooks": "webhook-signature",
+  github: "x-hub-signature-256",
+  slack: "x-slack-signature",
+  stripe: "stripe-signature",
+};
 /** Services that give the secret to you. */
 const GIVEN_SECRETS: readonly Scheme[] = ["slack", "stripe"];
 
@@ -31,7 +37,7 @@ export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: 
   const [provider, setProvider] = useState(trigger?.provider ?? wanted);
   const [scheme, setScheme] = useState<Scheme>(trigger?.scheme ?? "header");
   const { isBusy, submit } = useSubmission();
-  const [created, setCreated] = useState<{ name: string; secret: string } | undefined>(undefined);
+  const [created, setCreated] = useState<{ name: string; scheme: Scheme; secret: string } | undefined>(undefined);
   const save = async (form: HTMLFormElement) => {
     const data = new FormData(form);
     const read = (name: string) => String(data.get(name) ?? "").trim();
@@ -54,7 +60,7 @@ export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: 
       onDone();
       const name = trigger?.name ?? read("name");
       if (trigger === undefined && provider === "webhook" && given === "") {
-        setCreated({ name, secret });
+        setCreated({ name, scheme, secret });
         dropKeys(); // none of them may close what is shown once
         return true;
       }
@@ -69,7 +75,17 @@ export function TriggerDialog({ trigger, wanted = "webhook", onClose, onDone }: 
       onClose();
       navigate(buildPath("triggers", created.name));
     };
-    return <SecretDialog title="Give this to the service" texts={{ Address: `${location.origin}/hooks/${created.name}`, Secret: created.secret }} note="The secret is not shown again." onClose={close} />;
+    const address = `${location.origin}/hooks/${created.name}`;
+    const header = writeHeader(created.scheme, created.secret);
+    return (
+      <SecretDialog
+        title="Give this to the service"
+        texts={{ Address: address, Secret: created.secret }}
+        {...(header === undefined ? {} : { command: `curl ${address} -H '${header}' -H 'content-type: application/json' -d '{"text": "Hello"}'` })}
+        note={`${header === undefined ? `The service signs what it sends with the secret, in the header ${SIGNATURE_HEADERS[created.scheme]}. ` : ""}The secret is not shown again.`}
+        onClose={close}
+      />
+    );
   }
   return (
     <Dialog title={trigger === undefined ? "New trigger" : `Change ${toLine(trigger.name, 40)}`} onClose={onClose}>
@@ -166,6 +182,12 @@ function readProvider(provider: string, read: (name: string) => string): object 
   } catch {
     throw new Error("templates: this is not JSON");
   }
+}
+
+/** Return the header with the secret in it; of a scheme that signs there is none. */
+function writeHeader(scheme: Scheme, secret: string): string | undefined {
+  if (scheme === "header") return `x-secret-key: ${secret}`;
+  return scheme === "bearer" ? `authorization: Bearer ${secret}` : undefined;
 }
 
 /** Return a secret of 32 random bytes, in the form that its scheme asks for. */

@@ -2,10 +2,12 @@
 
 import { signal } from "@preact/signals";
 
+import { useCommands } from "../commands.js";
 import { noticeFailure } from "../data/session.js";
 import { prepareFailure } from "./open-dialogs.js";
 import { describeError, toLine } from "./text.js";
 import { Icon } from "./icons.js";
+import { Keys } from "./parts.js";
 
 interface Toast {
   id: number;
@@ -52,6 +54,12 @@ export async function attempt(action: () => Promise<unknown>, done?: string): Pr
 }
 
 export function Toasts() {
+  const last = toasts.value.findLast((toast) => toast.undo !== undefined);
+  const undo = (toast: Toast) => {
+    dismiss(toast.id);
+    toast.undo?.();
+  };
+  useCommands(last === undefined ? [] : [{ id: "undo", title: "Undo what was done last", group: "Page", keys: "u", run: () => undo(last) }]);
   return (
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map((toast) => (
@@ -63,14 +71,8 @@ export function Toasts() {
             </span>
           )}
           {toast.undo && (
-            <button
-              class="button small"
-              onClick={() => {
-                toast.undo?.();
-                dismiss(toast.id);
-              }}
-            >
-              Undo
+            <button class="button small" title={toast === last ? "Undo (u)" : "Undo"} onClick={() => undo(toast)}>
+              Undo {toast === last && <Keys keys="u" />}
             </button>
           )}
           <button class="icon-button" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
