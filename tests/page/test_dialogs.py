@@ -75,3 +75,20 @@ def test_a_space_is_made_by_the_key_of_every_view(open_page: PageOpener) -> None
     page = open_page("/spaces")
     page.press("c")
     page.wait_for("dialog.dialog")
+
+
+def test_the_palette_makes_something_from_every_view(open_page: PageOpener) -> None:
+    page = open_page("/plans")
+    for words, path, field in (
+        ("new agent", "/agents", "[data-path=name]"),
+        ("add a person", "/settings", "[name=name]"),
+        ("write mail", "/mail", "textarea"),
+    ):
+        page.press("Control+k")
+        page.wait_for(".palette input:focus")
+        page.type(words)
+        page.press("Enter")
+        page.wait_for_path(path)
+        page.wait_for(f"dialog.dialog {field}")
+        page.press("Escape")
+        page.wait_for_count("dialog", 0)

@@ -7,6 +7,7 @@ import { computed, signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { dropKeys, installEarlyKeys, readTime } from "./early-keys.js";
+import { navigate, path } from "./router.js";
 import { isOperable, isTyping } from "./ui/focus.js";
 
 export interface Command {
@@ -29,6 +30,8 @@ const groups = signal<ReadonlyMap<object, readonly Command[]>>(new Map());
 export const commands = computed(() => [...groups.value.values()].reverse().flat());
 export const isPaletteOpen = signal(false);
 export const isHelpOpen = signal(false);
+/** The command that runs as soon as the view that is opened for it has added it. */
+let awaited: { id: string; path: string } | undefined;
 /** Those that need no view. */
 let lastingCommands: readonly Command[] = [];
 
@@ -46,8 +49,21 @@ export function useCommands(list: readonly Command[]): void {
       run: () => latest.current.find((other) => other.id === command.id)?.run(),
     }));
     setGroup(owner, stable);
+    const wanted = awaited?.path === path.peek() ? stable.find(({ id }) => id === awaited?.id) : undefined;
+    if (wanted !== undefined) {
+      awaited = undefined;
+      wanted.run();
+    }
     return () => setGroup(owner, undefined);
   }, [ids]);
+}
+
+/** Go to a view, and run a command of it when it is there. */
+export function runInView(target: string, id: string): void {
+  const command = path.peek() === target ? commands.value.find((other) => other.id === id) : undefined;
+  if (command !== undefined) return command.run();
+  awaited = { id, path: target };
+  navigate(target);
 }
 
 /** Add commands for ever. */

@@ -10,6 +10,7 @@ import { buildPath, navigate } from "../router.js";
 import { Keys, Line } from "../ui/parts.js";
 import { toLine } from "../ui/text.js";
 import { canOpen } from "../views.js";
+import { listMakers } from "./makers.js";
 
 const MAX_RESULTS = 60;
 
@@ -106,6 +107,7 @@ function listEverything(): Command[] {
   const go = (group: string, id: string, title: string, target: string): readonly Command[] => (canOpen(target) ? [{ id, title, group, run: () => navigate(target) }] : []);
   return [
     ...commands.value.filter((command) => !command.isKeyOnly),
+    ...listMakers(commands.value),
     ...(spaces.value ?? []).flatMap((space) => go("Space", space.id, space.name, buildPath("spaces", space.id))),
     ...agents().value.agents.flatMap((agent) => go("Agent", agent.name, addUniqueName(agent.name, agent.displayName), buildPath("agents", agent.name))),
     ...decisions().value.decisions.flatMap((decision) => go("Decision", decision.id, toLine(decision.question, 120), buildPath("decisions", decision.id))),
