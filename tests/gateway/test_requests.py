@@ -97,6 +97,7 @@ def test_every_write_takes_an_idempotency_key() -> None:
         "POST /api/inbox/batch",  # each push has its own
         "POST /api/inbox/{name}/drain",  # gives out what it gives out
         "POST /api/inbox/{name}/claim",
+        "POST /api/decisions/{id}/claim",
         "POST /api/inbox/{name}/seen",  # a repeat changes nothing
         "PATCH /api/spaces/{id}/read",
         "POST /api/runs/{id}/replay",  # changes nothing
