@@ -27,7 +27,7 @@ from gatepost.guests.host_settings.hook_entries import HOSTS
 from gatepost.guests.host_settings.mcp_entries import McpFormat
 from gatepost.guests.host_settings.setup_changes import OwnEntries, SettingsAction, SettingsChange
 from gatepost.guests.setup_api import TITLES
-from gatepost.guests.setup_proof_commands import SessionProof, prove
+from gatepost.guests.setup_proof_commands import WakeTest, prove
 from gatepost.mcp import commands as mcp_commands
 from gatepost.paths import HOME_VARIABLE
 from gatepost.settings import Configuration
@@ -124,7 +124,7 @@ def setup(
     configuration = settings.load()
     if test and no_test:
         raise Invalid("--test and --no-test cannot be given together", hint="leave one of them out")
-    proofs: list[SessionProof] = []
+    proofs: list[WakeTest] = []
     wanted_hosts = [host for host in HOSTS if not hosts or host in hosts]
     if uninstall:
         setups = list(_prepare_uninstall(wanted_hosts, scope))
@@ -290,14 +290,14 @@ def _ask_for_test(*, json: bool) -> bool:
 
 def _prove(
     setups: Sequence[_ProgramSetup], configuration: Configuration, timeout: float, *, json: bool
-) -> list[SessionProof]:
+) -> list[WakeTest]:
     """Test the agents whose programs can be woken, and show what happens."""
     by_agent: dict[str, list[AgentProgram]] = {}
     for item in setups:
         if item.agent is not None and item.program.host in _START_HINTS:
             by_agent.setdefault(item.agent, []).append(item.program)
     proofs = [
-        SessionProof(
+        WakeTest(
             hosts=tuple(program.host for program in programs),
             title=", ".join(program.title for program in programs),
             agent=agent,
@@ -311,7 +311,7 @@ def _prove(
         if connection.store is not None and any("codex" in proof.hosts for proof in proofs):
             output.talk("Codex is woken by a gateway, and none runs in this home: start one with `gatepost up`")
 
-        def report(proof: SessionProof) -> None:
+        def report(proof: WakeTest) -> None:
             output.talk(proof.describe())
 
         prove(connection, proofs, timeout=timeout, report=report)
@@ -321,7 +321,7 @@ def _prove(
     return proofs
 
 
-def _build_proof(proof: SessionProof) -> dict[str, Any]:
+def _build_proof(proof: WakeTest) -> dict[str, Any]:
     return {
         "agent": proof.agent,
         "hosts": list(proof.hosts),

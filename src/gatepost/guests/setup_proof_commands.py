@@ -32,7 +32,7 @@ _STEPS: Final = ("woken", "shown", "proved")
 
 
 @dataclass(slots=True)
-class SessionProof:
+class WakeTest:
     """The test of one agent. The steps are in seconds after the push."""
 
     #: the programs in which the agent may have sessions
@@ -58,10 +58,10 @@ class SessionProof:
 
 def prove(
     connection: CommandConnection,
-    proofs: Iterable[SessionProof],
+    proofs: Iterable[WakeTest],
     *,
     timeout: float,
-    report: Callable[[SessionProof], None],
+    report: Callable[[WakeTest], None],
 ) -> None:
     """Test agents until all are proved, or the time is up. `report` is called at each step."""
     deadline, remaining = time.monotonic() + timeout, list(proofs)
@@ -76,7 +76,7 @@ def prove(
             time.sleep(_INTERVAL)
 
 
-def _begin(connection: CommandConnection, proof: SessionProof, report: Callable[[SessionProof], None]) -> None:
+def _begin(connection: CommandConnection, proof: WakeTest, report: Callable[[WakeTest], None]) -> None:
     """Push the item if a session can be woken now."""
     from gatepost.inbox.push.api import PushEvent
 
@@ -90,7 +90,7 @@ def _begin(connection: CommandConnection, proof: SessionProof, report: Callable[
     report(proof)
 
 
-def _follow(connection: CommandConnection, proof: SessionProof, report: Callable[[SessionProof], None]) -> None:
+def _follow(connection: CommandConnection, proof: WakeTest, report: Callable[[WakeTest], None]) -> None:
     """Note the steps that have happened since the last look."""
     from gatepost.inbox.event_api import ShowEvent
 
@@ -109,7 +109,7 @@ def _follow(connection: CommandConnection, proof: SessionProof, report: Callable
             report(proof)
 
 
-def _list_sessions(connection: CommandConnection, proof: SessionProof) -> "list[SessionView]":
+def _list_sessions(connection: CommandConnection, proof: WakeTest) -> "list[SessionView]":
     """Return the sessions of the agent in its programs, the newest first."""
     from gatepost.residents.agent_api import ListSessions
 
